@@ -1,0 +1,1 @@
+"""What is played: one table per game (title, ROM checksum, named RAM bytes) and the named sets of games."""

@@ -1,0 +1,44 @@
+"""Outputs: the scalar that is explained, read from the last snapshot of a rollout."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, UInt8
+
+Regime = Literal["content", "position"]
+REGIMES: tuple[Regime, ...] = ("content", "position")
+
+
+@dataclass(frozen=True)
+class Output:
+    """What y is.
+
+    Attributes:
+        name: `ram[54]` for the value of a byte, `changed_pixels` for the number of screen pixels that differ from the
+            reference run (so that y of the reference is 0).
+        regime: `content` or `position`.
+        ram_address: the byte, for a content output.
+    """
+
+    name: str
+    regime: Regime
+    ram_address: int | None
+
+    def values(
+        self, final_ram: UInt8[np.ndarray, "rollout byte"], changed: Bool[np.ndarray, "rollout row column"]
+    ) -> Float[np.ndarray, " rollout"]:
+        """y of each rollout, from its final RAM and the pixels in which it differs from the reference run."""
+        if self.ram_address is not None:
+            return final_ram[:, self.ram_address].astype(np.float64)
+        return changed.sum(axis=(1, 2)).astype(np.float64)
+
+
+def content_output(ram_address: int) -> Output:
+    """y = the value of a RAM byte at the horizon."""
+    return Output(f"ram[{ram_address}]", "content", ram_address)
+
+
+def changed_pixels_output() -> Output:
+    """y = the number of pixels that differ from the reference run at the horizon."""
+    return Output("changed_pixels", "position", None)

@@ -1,0 +1,46 @@
+"""Each cause is run once; every output is read from the final snapshots that are kept here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, UInt8
+
+from oracle.emulator import Snapshot
+from oracle.intervention import Cause
+from oracle.output import Output
+from oracle.rollout import ExactRollouts
+
+
+@dataclass(frozen=True)
+class Responses:
+    """The final snapshots of one rollout per cause, beside that of the reference run.
+
+    Attributes:
+        reference: the reference run at the horizon.
+        final_ram: RAM at the horizon, one row per cause.
+        changed: pixels that differ from the reference run at the horizon, one mask per cause.
+    """
+
+    reference: Snapshot
+    final_ram: UInt8[np.ndarray, "cause byte"]
+    changed: Bool[np.ndarray, "cause row column"]
+
+    def effects(self, output: Output) -> Float[np.ndarray, " cause"]:
+        """y(do(cause)) - y(reference) of every cause, signed, in units of y."""
+        return output.values(self.final_ram, self.changed) - self.reference_value(output)
+
+    def reference_value(self, output: Output) -> float:
+        """y of the reference run."""
+        unchanged = np.zeros((1, *self.reference.screen.shape), dtype=np.bool_)
+        return float(output.values(self.reference.ram[np.newaxis], unchanged)[0])
+
+
+def respond(rollouts: ExactRollouts, reference: Snapshot, causes: Sequence[Cause]) -> Responses:
+    """Run every cause once."""
+    finals = [rollouts.run([cause.intervention]) for cause in causes]
+    return Responses(
+        reference=reference,
+        final_ram=np.stack([final.ram for final in finals]),
+        changed=np.stack([final.screen != reference.screen for final in finals]),
+    )

@@ -1,0 +1,80 @@
+"""The question that is put to every method: data and a callable, nothing that reaches the emulator or the answer."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, UInt8
+from pydantic import BaseModel, ConfigDict, Field
+
+from oracle.intervention import Cause, Intervention
+from oracle.output import Output, Regime
+from oracle.state import Trace
+
+Rollout = Callable[[Sequence[Intervention]], float]
+
+
+@dataclass(frozen=True)
+class SamplerGeometry:
+    """Where a sprite is drawn and how its position byte moves it, for the bilinear-sampler read.
+
+    Attributes:
+        address: the position byte p; `value` is its value b_p at f*.
+        cell: the pixel (row, column) that the read looks at.
+        origin: smallest row and smallest column (py0, px0) of the sprite's changed pixels.
+        offsets: the sprite's pixels (row, column) relative to `origin`.
+    """
+
+    address: int
+    value: int
+    cell: tuple[int, int]
+    origin: tuple[int, int]
+    offsets: tuple[tuple[int, int], ...]
+
+
+class Question(BaseModel):
+    """One game-state as plain values: all that a method may know of it, and no effect."""
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
+
+    protocol: str
+    subject: str
+    game: str
+    state: int
+    trace: Trace
+    causes: tuple[Cause, ...]
+    outputs: tuple[Output, ...]
+    geometry: SamplerGeometry | None
+    # RAM after every frame of the prefix. Kept out of the JSON text: an array travels beside it.
+    reference_pool: UInt8[np.ndarray, "frame byte"] = Field(exclude=True)
+
+    @property
+    def ram(self) -> UInt8[np.ndarray, " byte"]:
+        """RAM at f*."""
+        return self.reference_pool[-1]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One output of one game-state, as a method sees it.
+
+    Attributes:
+        ram: RAM at f*, float64, values 0..255.
+        causes: what the claim will be compared on, without effects.
+        read: a differentiable stand-in for the output, from (..., byte) to (..., 1).
+        reference_pool: RAM after every frame of the prefix.
+        rollout: y after the given interventions, measured on the machine; counted, and limited by a budget.
+    """
+
+    protocol: str
+    subject: str
+    game: str
+    state: int
+    output: str
+    regime: Regime
+    ram: Float[torch.Tensor, " byte"]
+    causes: tuple[Cause, ...]
+    read: torch.nn.Module
+    reference_pool: Float[torch.Tensor, "frame byte"]
+    rollout: Rollout
