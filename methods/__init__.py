@@ -1,0 +1,1 @@
+"""The claims: the contract of an attribution method, the registry, and one file per method."""

@@ -1,0 +1,200 @@
+"""The contract of an attribution method: what it declares, what it is asked, what its answer must be."""
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import Any, ClassVar, Literal, Self, get_type_hints
+
+import torch
+from pydantic import TypeAdapter, ValidationError
+
+from games.errors import VeritariError
+from oracle.task import Task
+
+Domain = Literal["ram", "cause", "pixels"]
+Family = Literal["gradient", "cam", "perturbation", "surrogate", "counterfactual", "control"]
+Access = Literal["read", "world"]
+ReadKind = Literal["sampler", "hard"]
+
+
+class NotApplicable(VeritariError):
+    """Raised by a method that has nothing to say about this kind of task; recorded as such, never as 0."""
+
+
+class BadMethod(VeritariError):
+    """A method that does not keep the contract: its declaration, its parameters or its answer is wrong."""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a method says of itself.
+
+    Attributes:
+        name: snake case, unique.
+        domain: what it returns one number for: `ram` per byte, `cause` per cause, `pixels` per input pixel.
+        family: its kind, for grouping tables.
+        access: `read` if it uses the read's values and gradients only, `world` if it runs rollouts.
+        source: citation.
+        title: its name for people.
+        read: the read it is shown in the position regime; `hard` has no gradient there.
+        subjects: what it can explain.
+    """
+
+    name: str
+    domain: Domain
+    family: Family
+    access: Access
+    source: str
+    title: str = ""
+    read: ReadKind = "sampler"
+    subjects: tuple[str, ...] = ("machine",)
+
+    def __post_init__(self) -> None:
+        if not (self.name.isidentifier() and self.name == self.name.lower()):
+            raise BadMethod(f"method name: expected snake case like 'my_method', got {self.name!r}; rename it")
+        for field, hint in get_type_hints(Declaration).items():
+            _require(f"{self.name}: {field}", hint, getattr(self, field))
+
+
+class Method(ABC):
+    """Base of all methods. A subclass is a frozen dataclass whose fields are the method's parameters."""
+
+    declaration: ClassVar[Declaration]
+
+    @abstractmethod
+    def attribute(self, task: Task, *, generator: torch.Generator) -> torch.Tensor:
+        """One number per RAM byte, cause or pixel; the sign is the method's own, the judge compares sizes."""
+
+    def claim(self, task: Task, *, generator: torch.Generator) -> torch.Tensor:
+        """The attribution of `task`, checked: a float64 vector of the right length, finite.
+
+        Raises:
+            BadMethod: anything else came back.
+            NotApplicable: the method says so.
+        """
+        return checked_attribution(self.attribute(task, generator=generator), expected_length(self.declaration, task))
+
+    @property
+    def label(self) -> str:
+        """Name with the parameters that differ from their defaults, as `--methods` takes it."""
+        changed = {name: value for name, value in self.parameters().items() if value != self.defaults()[name]}
+        inside = ",".join(f"{name}={value!r}" for name, value in changed.items())
+        return f"{self.declaration.name}({inside})" if changed else self.declaration.name
+
+    def parameters(self) -> dict[str, Any]:
+        """The values of all parameters."""
+        return {name: getattr(self, name) for name in self.defaults()}
+
+    def defaults(self) -> dict[str, Any]:
+        """The default of every parameter."""
+        return {field.name: field.default for field in fields(self) if field.default is not MISSING}  # type: ignore[arg-type]
+
+    def with_parameters(self, **values: Any) -> Self:
+        """The same method with other parameters.
+
+        Raises:
+            BadMethod: an unknown parameter, or a value of another type or out of range.
+        """
+        hints = get_type_hints(type(self))
+        require_parameters(self.declaration.name, values, {name: hints[name] for name in self.defaults()})
+        try:
+            return replace(self, **values)  # type: ignore[type-var]
+        except ValueError as error:
+            raise BadMethod(f"{self.declaration.name}: {error}") from error
+
+
+@dataclass(frozen=True)
+class FunctionMethod(Method):
+    """A plain function as a method; its keyword-only arguments after `generator` are the parameters."""
+
+    declared: Declaration
+    function: Callable[..., torch.Tensor]
+    values: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def declaration(self) -> Declaration:  # type: ignore[override]
+        return self.declared
+
+    def attribute(self, task: Task, *, generator: torch.Generator) -> torch.Tensor:
+        return self.function(task, generator=generator, **dict(self.values))
+
+    def parameters(self) -> dict[str, Any]:
+        return self.defaults() | dict(self.values)
+
+    def defaults(self) -> dict[str, Any]:
+        arguments = inspect.signature(self.function).parameters.values()
+        return {
+            each.name: each.default
+            for each in arguments
+            if each.kind is each.KEYWORD_ONLY and each.name != "generator" and each.default is not each.empty
+        }
+
+    def with_parameters(self, **values: Any) -> Self:
+        hints = get_type_hints(self.function)
+        require_parameters(self.declaration.name, values, {name: hints.get(name, Any) for name in self.defaults()})
+        return replace(self, values=tuple(values.items()))
+
+
+def method(
+    name: str,
+    *,
+    domain: Domain,
+    family: Family,
+    access: Access,
+    source: str,
+    title: str = "",
+    read: ReadKind = "sampler",
+    subjects: tuple[str, ...] = ("machine",),
+) -> Callable[[Callable[..., torch.Tensor]], FunctionMethod]:
+    """Make a method of a function `(task, *, generator) -> tensor`; see `Declaration` for the arguments.
+
+    Raises:
+        BadMethod: a declaration with a wrong name or value.
+    """
+    declared = Declaration(name, domain, family, access, source, title or name.replace("_", " "), read, subjects)
+    return lambda function: FunctionMethod(declared, function)
+
+
+def expected_length(declaration: Declaration, task: Task) -> int:
+    """How many numbers a claim on `task` has."""
+    return len(task.causes) if declaration.domain == "cause" else len(task.ram)
+
+
+def checked_attribution(answer: object, n_expected: int) -> torch.Tensor:
+    """`answer` as a float64 vector of `n_expected` finite numbers.
+
+    Raises:
+        BadMethod: it is something else.
+    """
+    if not isinstance(answer, torch.Tensor):
+        raise BadMethod(f"attribution: expected a torch.Tensor, got {type(answer).__name__}; return a tensor")
+    if answer.shape != (n_expected,):
+        raise BadMethod(f"attribution: expected shape ({n_expected},), got {tuple(answer.shape)}; return one number each")
+    if answer.is_complex():
+        raise BadMethod(f"attribution: expected real numbers, got {answer.dtype}; return a float tensor")
+    values = answer.detach().to(device="cpu", dtype=torch.float64)
+    if not torch.isfinite(values).all():
+        n_bad = int((~torch.isfinite(values)).sum())
+        raise BadMethod(f"attribution: expected finite numbers, got {n_bad} NaN or infinite; return 0 for no claim")
+    return values
+
+
+def require_parameters(name: str, values: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
+    """Refuse parameters that a method does not have, and values of another type.
+
+    Raises:
+        BadMethod: naming the parameter.
+    """
+    for parameter, value in values.items():
+        if parameter not in hints:
+            known = ", ".join(hints) or "none"
+            raise BadMethod(f"{name}: expected a parameter of ({known}), got {parameter!r}")
+        _require(f"{name}: parameter {parameter}", hints[parameter], value)
+
+
+def _require(what: str, hint: Any, value: object) -> None:
+    try:
+        TypeAdapter(hint).validate_python(value, strict=True)
+    except ValidationError as error:
+        raise BadMethod(f"{what}: {error.errors()[0]['msg']}, got {value!r}") from error

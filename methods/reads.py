@@ -1,0 +1,88 @@
+"""Differentiable stand-ins for the outputs of the machine, from (..., byte) to (..., 1).
+
+A console has no gradient, so a gradient method looks at a *read*: how the output depends on RAM if everything but the
+final look-up is ignored. The conventions at the corners are one-sided, as in the published audit: the derivative of |t|
+at 0 is 0, max(0, z) passes the gradient at z = 0, and a clamp passes it inside its closed interval. `torch.relu` would
+stop it at 0; `torch.clamp` does not.
+"""
+
+import torch
+from jaxtyping import Float
+
+from oracle.output import Output
+from oracle.task import Question, SamplerGeometry
+
+READ_KINDS = ("sampler", "hard")
+
+
+class OneHotRead(torch.nn.Module):
+    """The value of byte c: exact forward, gradient e_c."""
+
+    def __init__(self, n_bytes: int, address: int) -> None:
+        super().__init__()
+        weight = torch.zeros(n_bytes, dtype=torch.float64)
+        weight[address] = 1.0
+        self.register_buffer("weight", weight)
+
+    def forward(self, ram: Float[torch.Tensor, "*batch byte"]) -> Float[torch.Tensor, "*batch 1"]:
+        return (ram * self.get_buffer("weight")).sum(-1, keepdim=True)
+
+
+class SamplerRead(torch.nn.Module):
+    """How much of one screen cell the sprite covers when its position byte draws it, bilinear, in [0, 1]."""
+
+    def __init__(self, geometry: SamplerGeometry) -> None:
+        super().__init__()
+        self._address = geometry.address
+        offsets = torch.tensor(geometry.offsets, dtype=torch.float64)
+        row, column = geometry.cell
+        first_row, first_column = geometry.origin
+        self.register_buffer("row_weight", _tent(row - first_row - offsets[:, 0]))
+        # The sprite's column moves with the byte: px(v) = first_column + v - value.
+        self.register_buffer("column_distance", column - (first_column - geometry.value) - offsets[:, 1])
+
+    def forward(self, ram: Float[torch.Tensor, "*batch byte"]) -> Float[torch.Tensor, "*batch 1"]:
+        position = ram[..., self._address].unsqueeze(-1)
+        column_weight = _tent(self.get_buffer("column_distance") - position)
+        covered = (self.get_buffer("row_weight") * column_weight).sum(-1, keepdim=True)
+        return torch.clamp(covered, 0.0, 1.0)
+
+
+class HardRead(torch.nn.Module):
+    """A read through an integer index: the same value at whole numbers, and a gradient that is exactly zero."""
+
+    def __init__(self, smooth: torch.nn.Module) -> None:
+        super().__init__()
+        self.smooth = smooth
+
+    def forward(self, ram: Float[torch.Tensor, "*batch byte"]) -> Float[torch.Tensor, "*batch 1"]:
+        read: torch.Tensor = self.smooth(torch.round(ram))
+        return read
+
+
+class EmptyRead(torch.nn.Module):
+    """Where no sprite was found there is nothing to render: 0, with a gradient of 0."""
+
+    def forward(self, ram: Float[torch.Tensor, "*batch byte"]) -> Float[torch.Tensor, "*batch 1"]:
+        return (0.0 * ram).sum(-1, keepdim=True)
+
+
+def build_read(question: Question, output: Output, kind: str) -> torch.nn.Module:
+    """The read of one output; `kind` is `sampler` or `hard`, which differ in the position regime only."""
+    if output.ram_address is not None:
+        return OneHotRead(len(question.ram), output.ram_address)
+    smooth = SamplerRead(question.geometry) if question.geometry else EmptyRead()
+    return HardRead(smooth) if kind == "hard" else smooth
+
+
+def input_gradient(
+    read: torch.nn.Module, ram: Float[torch.Tensor, " byte"]
+) -> Float[torch.Tensor, " byte"]:
+    """The L1 norm, over the outputs of the read, of its Jacobian's rows at `ram`: one number >= 0 per byte."""
+    jacobian = torch.autograd.functional.jacobian(read, ram)
+    return torch.as_tensor(jacobian).abs().sum(0)
+
+
+def _tent(distance: Float[torch.Tensor, "*any"]) -> Float[torch.Tensor, "*any"]:
+    """The bilinear kernel max(0, 1 - |t|)."""
+    return torch.clamp(1.0 - distance.abs(), min=0.0)
