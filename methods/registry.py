@@ -15,14 +15,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from games.errors import UnknownName, VeritariError, unknown_name
-from methods.method import BadMethod, Method
+from games.errors import VeritariError, unknown_name
+from methods.method import Method
 
 ENTRY_POINT_GROUP = "veritari.methods"
 
 
 class BadSpec(VeritariError):
     """A method specification that can't be read, imported, or understood."""
+
+
+class BrokenPlugin(BadSpec):
+    """A plugin that is there but does not import, or has no such method."""
 
 
 class NameTaken(VeritariError):
@@ -111,7 +115,7 @@ def _from_plugin(target: str) -> Method:
     module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
     if not hasattr(module, attribute):
         known = [name for name, value in vars(module).items() if isinstance(value, Method)]
-        raise BadSpec(f"{place}: expected a method named {attribute!r}, got none; it has: {', '.join(known) or 'no method'}")
+        raise BrokenPlugin(f"{place}: expected a method named {attribute!r}, got none; it has: {', '.join(known) or 'no method'}")
     found = _as_method(getattr(module, attribute), target)
     name = found.declaration.name
     if name in registered() and registered()[name].value.partition(":")[0] != module.__name__:
@@ -133,7 +137,7 @@ def _load_file(path: Path) -> ModuleType:
         specification.loader.exec_module(module)
     except Exception as error:  # whatever foreign code raises while it is imported is the user's to read
         del sys.modules[name]
-        raise BadSpec(f"{path}: expected a file that imports, got {type(error).__name__}: {error}; mend it") from error
+        raise BrokenPlugin(f"{path}: expected a file that imports, got {type(error).__name__}: {error}; mend it") from error
     return module
 
 
@@ -144,7 +148,7 @@ def _load_module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except Exception as error:  # as above
-        raise BadSpec(f"module {name}: expected one that imports, got {type(error).__name__}: {error}") from error
+        raise BrokenPlugin(f"module {name}: expected one that imports, got {type(error).__name__}: {error}") from error
 
 
 def _as_method(value: object, target: str) -> Method:
@@ -154,8 +158,5 @@ def _as_method(value: object, target: str) -> Method:
         try:
             return value()
         except TypeError as error:
-            raise BadMethod(f"{target}: expected a default for every parameter, got {error}") from error
-    raise BadSpec(f"{target}: expected a Method or a function with @method(...), got {type(value).__name__}")
-
-
-__all__ = ["BadSpec", "NameTaken", "UnknownName", "parse_spec", "registered", "resolve", "split_specs"]
+            raise BrokenPlugin(f"{target}: expected a default for every parameter, got {error}") from error
+    raise BrokenPlugin(f"{target}: expected a Method or a function with @method(...), got {type(value).__name__}")

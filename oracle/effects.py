@@ -34,6 +34,7 @@ class AnswerKey(BaseModel):
         reference_value: y of the reference run, per output.
         reference_ram, reference_screen: the reference run at the horizon.
         reference_hash: SHA-256 over the reference run; equal hashes, equal worlds.
+        flags: what else happened while a cause was measured, see `Responses`.
         n_frames, n_rollouts: what measuring it cost.
     """
 
@@ -44,6 +45,7 @@ class AnswerKey(BaseModel):
     reference_hash: str
     n_frames: int
     n_rollouts: int
+    flags: tuple[str, ...]
     effects: Float[np.ndarray, "output cause"]
     reference_value: Float[np.ndarray, " output"]
     final_ram: UInt8[np.ndarray, "cause byte"]
@@ -108,6 +110,7 @@ def measure(protocol: AuditProtocol, game: Game, state: int, fresh_machine: Call
         reference_screen=reference.screen,
         final_ram=responses.final_ram,
         footprints=responses.changed,
+        flags=responses.flags,
         **_answers(outputs, responses),
     )
 

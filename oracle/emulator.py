@@ -5,7 +5,8 @@ Every surprise of ale-py that could make a number wrong is handled here or in `o
 
 import os
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -152,19 +153,19 @@ def snapshot(machine: Machine, reward: float) -> Snapshot:
 
 
 @contextmanager
-def silenced_stderr() -> Iterator[None]:
-    """Drop what C++ writes to stderr: a poked program makes ALE print `Illegal Instruction` by the thousand.
+def silenced_stderr() -> Iterator[Callable[[], int]]:
+    """Keep C++ from writing to stderr: a poked program makes ALE print `Illegal Instruction` by the thousand.
 
-    It works on the file descriptor, since Python's `sys.stderr` never sees that stream.
+    Gives a function that tells how many bytes were written so far, so that a noisy rollout can be flagged. It works on
+    the file descriptor, since Python's `sys.stderr` never sees that stream.
     """
     sys.stderr.flush()
     kept = os.dup(2)
-    sink = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(sink, 2)
-        yield
-    finally:
-        sys.stderr.flush()
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(sink)
+    with tempfile.TemporaryFile(buffering=0) as sink:
+        os.dup2(sink.fileno(), 2)
+        try:
+            yield lambda: os.fstat(sink.fileno()).st_size
+        finally:
+            sys.stderr.flush()
+            os.dup2(kept, 2)
+            os.close(kept)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, UInt8
 
-from oracle.emulator import Snapshot
+from oracle.emulator import Snapshot, silenced_stderr
 from oracle.intervention import Cause
 from oracle.output import Output
 from oracle.rollout import ExactRollouts
@@ -20,11 +20,14 @@ class Responses:
         reference: the reference run at the horizon.
         final_ram: RAM at the horizon, one row per cause.
         changed: pixels that differ from the reference run at the horizon, one mask per cause.
+        flags: what else happened, per cause, as words: `vacuous`, `game_over`, `illegal_instruction` (the poked program
+            ran into data; its effect is well defined all the same).
     """
 
     reference: Snapshot
     final_ram: UInt8[np.ndarray, "cause byte"]
     changed: Bool[np.ndarray, "cause row column"]
+    flags: tuple[str, ...]
 
     def effects(self, output: Output) -> Float[np.ndarray, " cause"]:
         """y(do(cause)) - y(reference) of every cause, signed, in units of y."""
@@ -38,9 +41,21 @@ class Responses:
 
 def respond(rollouts: ExactRollouts, reference: Snapshot, causes: Sequence[Cause]) -> Responses:
     """Run every cause once."""
-    finals = [rollouts.run([cause.intervention]) for cause in causes]
+    finals, flags = [], []
+    with silenced_stderr() as n_bytes_written:
+        for cause in causes:
+            quiet = n_bytes_written()
+            final = rollouts.run([cause.intervention])
+            happened = {
+                "vacuous": cause.vacuous,
+                "game_over": final.terminal,
+                "illegal_instruction": n_bytes_written() > quiet,
+            }
+            finals.append(final)
+            flags.append(" ".join(word for word, true in happened.items() if true))
     return Responses(
         reference=reference,
         final_ram=np.stack([final.ram for final in finals]),
         changed=np.stack([final.screen != reference.screen for final in finals]),
+        flags=tuple(flags),
     )

@@ -1,13 +1,16 @@
 """The question that is put to every method: data and a callable, nothing that reaches the emulator or the answer."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import torch
 from jaxtyping import Float, UInt8
 from pydantic import BaseModel, ConfigDict, Field
 
+from oracle.archive import pack, unpack
 from oracle.intervention import Cause, Intervention
 from oracle.output import Output, Regime
 from oracle.state import Trace
@@ -53,6 +56,20 @@ class Question(BaseModel):
     def ram(self) -> UInt8[np.ndarray, " byte"]:
         """RAM at f*."""
         return self.reference_pool[-1]
+
+    def to_bytes(self) -> bytes:
+        """The archive of this question."""
+        return pack(json.loads(self.model_dump_json()), {"reference_pool": self.reference_pool})
+
+    @classmethod
+    def from_bytes(cls, content: bytes, name: str) -> Self:
+        """The question of an archive; `name` is used in errors.
+
+        Raises:
+            DamagedFile: not an archive of ours.
+        """
+        values, arrays = unpack(content, name)
+        return cls(**values, **arrays)
 
 
 @dataclass(frozen=True)

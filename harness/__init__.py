@@ -1,0 +1,1 @@
+"""The judge: evaluation, scores, runs, statistics, leaderboard and command line."""

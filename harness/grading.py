@@ -1,0 +1,89 @@
+"""From claim, effects and curves to scores: one grader per score version."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from harness import scores
+from harness.units import UNANSWERED, Claim, Curves
+
+Effects = Float[np.ndarray, " cause"]
+Scores = dict[str, Any]
+
+UNDEFINED: Scores = {name: math.nan for name in scores.SCORES}
+
+
+def grade_v1(claim: Effects, effect: Effects, curves: Curves | None, *, seed: int) -> tuple[Scores, list[str]]:
+    """All v1 scores, and why those that are NaN are undefined."""
+    graded: Scores = {
+        "F": scores.pearson(claim, effect),
+        "F_log": scores.log_pearson(claim, effect),
+        "spearman": scores.spearman(claim, effect),
+        "S": scores.sufficiency_v1(claim, effect, seed=seed),
+        "M": scores.minimality_v1(claim, effect),
+        "precision_at_3": scores.precision_at_k(claim, effect),
+        "deletion_auc": math.nan,
+        "insertion_auc": math.nan,
+    }
+    reasons = {
+        "S": f"S: fewer than {scores.MIN_CAUSES_FOR_SUFFICIENCY} causes",
+        "M": "M: no cause is named above the others",
+        "deletion_auc": "AUC: y is the same at all steps",
+    }
+    if curves is None or curves.status != "ok":
+        reasons["deletion_auc"] = f"AUC: no curves ({curves.reason if curves else 'no claim'})"
+    else:
+        deletion, insertion = np.array(curves.deletion), np.array(curves.insertion)
+        graded["deletion_auc"], graded["insertion_auc"] = scores.curve_aucs(deletion, insertion)
+    return graded, [reason for name, reason in reasons.items() if math.isnan(graded[name])]
+
+
+GRADERS: dict[str, Callable[..., tuple[Scores, list[str]]]] = {"v1": grade_v1}
+
+
+def grade(claim: Claim, effect: Effects, curves: Curves | None, *, version: str, seed: int) -> Scores:
+    """The scored part of a record: counts, scores, status and reason.
+
+    Nothing raises a mean by not answering: a failed claim is scored as one that has vanished. A task whose effects are
+    all equal has nothing to rank and no scores.
+    """
+    unanswered = claim.status in UNANSWERED
+    values = np.zeros(len(effect)) if unanswered else np.array(claim.values)
+    if claim.status == "not_applicable":
+        return _unscored(claim, effect, claim.status, claim.reason)
+    if scores.is_constant(effect):
+        return _unscored(claim, effect, "degenerate", "the effects are all equal: there is nothing to rank")
+    graded, reasons = GRADERS[version](values, effect, curves, seed=seed)
+    if unanswered:
+        reasons.insert(0, claim.reason)
+    return {
+        **_counts(claim, effect),
+        **graded,
+        "vanished": scores.is_constant(values),
+        "n_named": scores.count_named(values),
+        "status": claim.status,
+        "reason": "; ".join(reasons),
+    }
+
+
+def _unscored(claim: Claim, effect: Effects, status: str, reason: str) -> Scores:
+    return {
+        **_counts(claim, effect),
+        **UNDEFINED,
+        "vanished": False,
+        "n_named": scores.count_named(np.array(claim.values)) if claim.values else 0,
+        "status": status,
+        "reason": reason,
+    }
+
+
+def _counts(claim: Claim, effect: Effects) -> Scores:
+    return {
+        "n_causes": len(effect),
+        "n_true": scores.count_movers(effect),
+        "n_rollouts": claim.n_rollouts,
+        "n_gradients": claim.n_gradients,
+    }

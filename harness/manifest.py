@@ -1,0 +1,166 @@
+"""The manifest of a run: everything that decides its numbers, and what it cost."""
+
+import os
+import platform
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from harness.errors import BadRun
+
+FORMAT_VERSION = 1
+# Packages whose version can move a number.
+PACKAGES = ("veritari", "ale-py", "torch", "numpy", "scipy", "captum")
+
+
+class MethodEntry(BaseModel):
+    """A method of a run as it described itself before the first task."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    spec: str
+    label: str
+    title: str
+    family: str
+    domain: str
+    access: str
+    source: str
+    parameters: dict[str, Any] = {}
+    # Why it can't be asked at all: its plugin is broken. All its tasks count as failed then.
+    broken: str = ""
+    # SHA-256 of the file that defines it, so that a resumed run can't mix two versions of a plugin.
+    file_sha256: str = ""
+
+
+class GameEntry(BaseModel):
+    """A game of a run; `exclusion` says why it can't be asked about, if it can't."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rom_id: str
+    title: str
+    rom_md5: str
+    exclusion: str = ""
+
+
+class Settings(BaseModel):
+    """What the user asked for. Two runs with the same settings and versions have the same tables."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    protocol: str
+    games: str
+    methods: str
+    seed: int
+
+
+class Costs(BaseModel):
+    """What a run has cost so far, over all its sessions."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    started: str
+    ended: str = ""
+    wall_seconds: float = 0.0
+    n_frames: int = 0
+    n_rollouts: int = 0
+    statuses: dict[str, int] = {}
+
+
+class Manifest(BaseModel):
+    """The content of `manifest.json`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format_version: int
+    settings: Settings
+    protocol: dict[str, Any]
+    n_states: int
+    score_version: str
+    games: tuple[GameEntry, ...]
+    methods: tuple[MethodEntry, ...]
+    versions: dict[str, str]
+    git_commit: str
+    git_dirty: bool
+    machine: dict[str, Any]
+    workers: int
+    timeout_seconds: float
+    memory_gib: float
+    costs: Costs
+
+    def require_same_versions(self) -> None:
+        """Refuse to go on with other versions than the run was started with: numbers would be mixed.
+
+        Raises:
+            BadRun: naming what differs.
+        """
+        present = installed_versions()
+        changed = [f"{name} {self.versions[name]} -> {present[name]}" for name in PACKAGES if self.versions[name] != present[name]]
+        if changed:
+            raise BadRun(f"run: expected the versions it was started with, got {', '.join(changed)}; start a new run")
+
+
+def read_manifest(path: Path) -> Manifest:
+    """The manifest at `path`.
+
+    Raises:
+        BadRun: missing, damaged, or of another format version.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadRun(f"{path.parent}: expected a run directory with a manifest.json, got {error.strerror}; check the path") from error
+    try:
+        manifest = Manifest.model_validate_json(text)
+    except ValueError as error:
+        found = _format_version(text)
+        if found not in (None, FORMAT_VERSION):
+            raise BadRun(f"{path}: expected format version {FORMAT_VERSION}, got {found}; use the veritari that wrote it") from error
+        raise BadRun(f"{path}: expected a manifest of ours, got a damaged one; start a new run") from error
+    if manifest.format_version != FORMAT_VERSION:
+        raise BadRun(f"{path}: expected format version {FORMAT_VERSION}, got {manifest.format_version}; use the veritari that wrote it")
+    return manifest
+
+
+class _Versioned(BaseModel):
+    format_version: int
+
+
+def _format_version(text: str) -> int | None:
+    try:
+        return _Versioned.model_validate_json(text).format_version
+    except ValueError:
+        return None
+
+
+def installed_versions() -> dict[str, str]:
+    """Versions of the packages that can move a number. Build tags such as `+cpu` stay: they are another torch."""
+    return {name: version(name) for name in PACKAGES}
+
+
+def git_state() -> tuple[str, bool]:
+    """Commit of this checkout and whether files differ from it; empty where it is not a checkout."""
+    here = Path(__file__).parent
+    try:
+        commit = _git(here, "rev-parse", "HEAD")
+        return commit, bool(_git(here, "status", "--porcelain", "--untracked-files=no"))
+    except (OSError, subprocess.CalledProcessError):
+        return "", False
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(folder), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def machine() -> dict[str, Any]:
+    """What the run was made on."""
+    return {
+        "system": platform.system(),
+        "processor": platform.machine(),
+        "cores": os.cpu_count() or 1,
+        "python": platform.python_version(),
+    }

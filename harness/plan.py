@@ -1,0 +1,132 @@
+"""From what the user asks for to a manifest: games, protocol, and methods that have said what they are."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from games.catalog import Game, select_games
+from harness import work
+from harness.controls import CONTROL_ENTRIES, CONTROLS
+from harness.errors import BadRun, WrongUsage
+from harness.manifest import (
+    FORMAT_VERSION,
+    Costs,
+    GameEntry,
+    Manifest,
+    MethodEntry,
+    Settings,
+    git_state,
+    installed_versions,
+    machine,
+)
+from harness.pool import Job, Limits, run_jobs
+from harness.work import Report
+from methods.registry import registered, split_specs
+from oracle.emulator import require_supported_ale
+from oracle.protocol import AuditProtocol, protocol
+
+DEFAULT_METHODS = ("vanilla_gradient", "sampler_gradient", "integrated_gradients")
+LONGEST_LABEL = 200
+
+
+def plan_run(settings: Settings, limits: Limits) -> Manifest:
+    """The manifest of a new run.
+
+    Raises:
+        UnknownName: a game, set, protocol or method that nobody knows.
+        WrongUsage: a method specification that can't be meant, or two methods of one name.
+    """
+    require_supported_ale()
+    chosen = protocol(settings.protocol)
+    games = tuple(_game_entry(chosen, game) for game in select_games(settings.games))
+    methods = (*describe_methods(method_specs(settings.methods), limits), *CONTROL_ENTRIES)
+    commit, dirty = git_state()
+    return Manifest(
+        format_version=FORMAT_VERSION,
+        settings=settings,
+        protocol=_parameters(chosen),
+        n_states=chosen.n_states,
+        score_version=chosen.score_version,
+        games=games,
+        methods=methods,
+        versions=installed_versions(),
+        git_commit=commit,
+        git_dirty=dirty,
+        machine=machine(),
+        workers=limits.workers,
+        timeout_seconds=limits.timeout_seconds,
+        memory_gib=limits.memory_gib,
+        costs=Costs(started=datetime.now(UTC).isoformat(timespec="seconds")),
+    )
+
+
+def _game_entry(chosen: AuditProtocol, game: Game) -> GameEntry:
+    return GameEntry(rom_id=game.rom_id, title=game.title, rom_md5=game.rom_md5, exclusion=chosen.exclusion(game))
+
+
+def _parameters(chosen: AuditProtocol) -> dict[str, Any]:
+    return asdict(chosen)  # type: ignore[call-overload,no-any-return]
+
+
+def method_specs(selection: str) -> list[str]:
+    """The specifications that a selection stands for: `default`, `all`, and anything else as it is."""
+    groups = {"default": DEFAULT_METHODS, "all": tuple(registered())}
+    return [spec for part in split_specs(selection) for spec in groups.get(part, (part,))]
+
+
+def describe_methods(specs: Sequence[str], limits: Limits) -> tuple[MethodEntry, ...]:
+    """What each method says of itself, asked in a process of its own.
+
+    A plugin that is there but broken stays in the run: its tasks fail, and the others go on.
+    """
+    with tempfile.TemporaryDirectory(prefix="veritari-") as scratch:
+        entries = tuple(_describe(spec, Path(scratch) / "entry.json", limits) for spec in specs)
+    for label, count in Counter(entry.label for entry in entries).items():
+        if count > 1:
+            raise WrongUsage(f"methods: expected each once, got {label} {count} times; leave one out")
+        if label in CONTROLS:
+            raise WrongUsage(f"methods: the name {label!r} is a control's; rename the method")
+    return entries
+
+
+def _describe(spec: str, answer: Path, limits: Limits) -> MethodEntry:
+    reports: list[Report] = []
+    alone = Limits(1, limits.timeout_seconds, limits.memory_gib)
+    run_jobs([Job(work.describe, (spec, str(answer)), pid_file=Path(f"{answer}.pid"))], alone, lambda _, r: reports.append(r))
+    report = reports[0]
+    if report.status == "refused":
+        raise WrongUsage(report.text)
+    if report.status != "ok":
+        return _broken(spec, report.text)
+    try:
+        entry = MethodEntry.model_validate_json(answer.read_bytes())
+    except (OSError, ValidationError) as error:
+        return _broken(spec, f"{spec}: expected a description, got {type(error).__name__}")
+    if entry.spec != spec or len(entry.label) > LONGEST_LABEL:
+        return _broken(spec, f"{spec}: expected a description of itself with a label of at most {LONGEST_LABEL} characters")
+    return entry
+
+
+def _broken(spec: str, reason: str) -> MethodEntry:
+    return MethodEntry(
+        spec=spec, label=spec[:LONGEST_LABEL], title=spec[:LONGEST_LABEL], family="unknown", domain="unknown",
+        access="unknown", source="", broken=reason,
+    )
+
+
+def require_same_plugins(manifest: Manifest, limits: Limits) -> None:
+    """Refuse to continue a run whose methods have changed since.
+
+    Raises:
+        BadRun: naming the method.
+    """
+    stored = [entry for entry in manifest.methods if entry.label not in CONTROLS and not entry.broken]
+    for before, now in zip(stored, describe_methods([entry.spec for entry in stored], limits), strict=True):
+        if before != now:
+            raise BadRun(f"method {before.label}: expected it as it was when the run started, it has changed; start a new run")

@@ -1,0 +1,131 @@
+"""Run units in worker processes: in parallel, each with a time limit, and none able to take another one down.
+
+Processes are started by a fork server (spawned where there is none): a plain fork after torch was imported can hang.
+"""
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, TimeoutError, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.context import BaseContext
+from pathlib import Path
+from typing import Any
+
+from pebble import ProcessExpired, ProcessFuture, ProcessPool
+
+from harness import work
+from harness.work import Report, prepare_worker
+
+POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Job:
+    """A function of `harness.work` with its arguments; `pid_file` is where it says which process it runs in."""
+
+    function: Callable[..., Report]
+    arguments: tuple[Any, ...]
+    pid_file: Path | None = None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many processes at once, and what one unit may take."""
+
+    workers: int
+    timeout_seconds: float
+    memory_gib: float
+
+
+def process_context() -> BaseContext:
+    """How worker processes are started here."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    # Imported once, in the server: a new worker is ready in milliseconds.
+    context.set_forkserver_preload([work.__name__])
+    return context
+
+
+def run_jobs(jobs: Sequence[Job], limits: Limits, on_done: Callable[[Job, Report], None]) -> None:
+    """Run all jobs; `on_done` is called in this process for each as it ends, whatever happened to it."""
+    waiting = list(jobs)
+    # A pool breaks only if its pipe does. What it had not finished gets a pool of its own, one by one, so that a job
+    # which breaks pools is found out.
+    finished = _run_in_one_pool(waiting, limits, on_done)
+    for job in waiting:
+        if job not in finished and not _run_in_one_pool([job], Limits(1, limits.timeout_seconds, limits.memory_gib), on_done):
+            on_done(job, Report("failed", "it broke the pool of worker processes twice", 0.0))
+
+
+def _run_in_one_pool(jobs: Sequence[Job], limits: Limits, on_done: Callable[[Job, Report], None]) -> set[Job]:
+    finished: set[Job] = set()
+    if not jobs:
+        return finished
+    with _pool(min(limits.workers, len(jobs)), limits.memory_gib) as pool:
+        pending = {pool.schedule(job.function, job.arguments, timeout=limits.timeout_seconds): job for job in jobs}
+        while pending:
+            done, _ = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+            _cancel_those_that_left(pending)
+            for future in done:
+                job = pending.pop(future)
+                report = _report(future, limits)
+                if report is None:
+                    return finished
+                on_done(job, report)
+                finished.add(job)
+    return finished
+
+
+@contextmanager
+def _pool(workers: int, memory_gib: float) -> Iterator[ProcessPool]:
+    pool = ProcessPool(
+        max_workers=workers, initializer=prepare_worker, initargs=(memory_gib,), context=process_context()
+    )
+    try:
+        yield pool
+    finally:
+        pool.stop()
+        pool.join()
+
+
+def _report(future: "ProcessFuture[Report]", limits: Limits) -> Report | None:
+    """What became of a job; None if its pool broke."""
+    try:
+        return future.result()
+    except TimeoutError:
+        return Report("timeout", f"no answer within {limits.timeout_seconds:g} s", limits.timeout_seconds)
+    except ProcessExpired as error:
+        return Report("failed", f"the process ended ({_exit_words(error.exitcode)})", 0.0)
+    except CancelledError:
+        return Report("failed", "the process ended (exit code 0)", 0.0)
+    except BrokenProcessPool:
+        return None
+
+
+def _exit_words(code: int | None) -> str:
+    return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+
+
+def _cancel_those_that_left(pending: dict["ProcessFuture[Report]", Job]) -> None:
+    """Give up on jobs whose process left without a word: pebble does not notice an exit code of 0."""
+    for future, job in pending.items():
+        if job.pid_file and future.running() and _is_gone(job.pid_file):
+            # It may have answered just before it left.
+            time.sleep(POLL_SECONDS)
+            if not future.done():
+                future.cancel()
+
+
+def _is_gone(pid_file: Path) -> bool:
+    try:
+        os.kill(int(pid_file.read_text(encoding="utf-8")), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return False

@@ -1,0 +1,183 @@
+"""The tables of a run, built from its units: one record per task and method, the claims, the curves."""
+
+import io
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.errors import BadRun
+from harness.grading import UNDEFINED, grade
+from harness.manifest import Manifest, MethodEntry
+from harness.run_directory import RunDirectory
+from harness.units import UNANSWERED, Claim, Curves, OracleOutcome, Status
+from oracle.effects import AnswerKey
+from oracle.output import REGIMES
+
+IDENTITY = ["protocol", "subject", "game", "state", "regime", "output", "method", "seed"]
+RECORD_TYPES: dict[str, str] = {
+    **dict.fromkeys(("protocol", "subject", "game"), "str"),
+    "state": "int64",
+    **dict.fromkeys(("regime", "output", "method"), "str"),
+    "seed": "int64",
+    **dict.fromkeys(("n_causes", "n_true", "n_named"), "int64"),
+    **dict.fromkeys(UNDEFINED, "float64"),
+    "vanished": "bool",
+    **dict.fromkeys(("n_rollouts", "n_gradients"), "int64"),
+    **dict.fromkeys(("status", "reason", "score_version"), "str"),
+}
+CLAIM_TYPES = {
+    **{name: RECORD_TYPES[name] for name in IDENTITY},
+    "cause": "str",
+    "claim": "float64",
+    "effect": "float64",
+    "flags": "str",
+}
+CURVE_TYPES = {**{name: RECORD_TYPES[name] for name in IDENTITY}, "curve": "str", "step": "int64", "y": "float64"}
+FAILURE_TYPES = {
+    "unit": "str",
+    **{name: RECORD_TYPES[name] for name in ("game", "state", "output", "method", "status", "reason")},
+}
+
+Row = dict[str, Any]
+
+
+class Tables:
+    """All rows of a run, read from its units; what is not finished yet is not there yet."""
+
+    def __init__(self, directory: RunDirectory, manifest: Manifest) -> None:
+        self._directory = directory
+        self._manifest = manifest
+        self._records: list[Row] = []
+        self._claims: list[Row] = []
+        self._curves: list[Row] = []
+        self._failures: list[Row] = []
+        for game in manifest.games:
+            for state in range(manifest.n_states):
+                self._add_state(game.rom_id, state, game.exclusion)
+
+    @property
+    def records(self) -> pd.DataFrame:
+        """One row per task and method: scores, counts, status and reason."""
+        return _frame(self._records, RECORD_TYPES)
+
+    @property
+    def claims(self) -> pd.DataFrame:
+        """One row per task, method and cause: claim beside effect."""
+        return _frame(self._claims, CLAIM_TYPES)
+
+    @property
+    def curves(self) -> pd.DataFrame:
+        """One row per task, method, curve and step."""
+        return _frame(self._curves, CURVE_TYPES)
+
+    @property
+    def failures(self) -> pd.DataFrame:
+        """One row per unit that gave no result: what was asked, and why there is no answer."""
+        return _frame(self._failures, FAILURE_TYPES)
+
+    def _add_state(self, game: str, state: int, exclusion: str) -> None:
+        outcome = OracleOutcome(game=game, state=state, status="excluded", reason=exclusion)
+        if not exclusion:
+            stored = self._directory.unit(outcome)
+            if stored is None:
+                return
+            outcome = stored
+        if outcome.status == "ok":
+            answer_key = self._directory.answer_key(game, state)
+            for entry in self._manifest.methods:
+                self._add_method(entry, answer_key)
+            return
+        self._records += self._excluded(outcome)
+        if outcome.status in UNANSWERED:
+            self._add_failure(outcome, game, state)
+
+    def _excluded(self, outcome: OracleOutcome) -> Iterator[Row]:
+        """A game-state without a question is left out for all methods alike, whatever the reason."""
+        for entry in self._manifest.methods:
+            for regime in REGIMES:
+                scores: Row = {**UNDEFINED, **dict.fromkeys(("n_causes", "n_true", "n_named"), 0), "vanished": False}
+                status: Status = "excluded"
+                yield {
+                    **self._identity(outcome.game, outcome.state, regime, "", entry),
+                    **scores,
+                    "n_rollouts": 0,
+                    "n_gradients": 0,
+                    "status": status,
+                    "reason": outcome.reason,
+                    "score_version": self._manifest.score_version,
+                }
+
+    def _add_method(self, entry: MethodEntry, answer_key: AnswerKey) -> None:
+        question = answer_key.question
+        for output, signed in zip(question.outputs, answer_key.effects, strict=True):
+            identity = self._identity(question.game, question.state, output.regime, output.name, entry)
+            task = {"game": question.game, "state": question.state, "output": output.name, "regime": output.regime}
+            claim = self._directory.unit(Claim(task=task, method=entry.label, status="ok"))
+            if claim is None:
+                continue
+            curves = self._directory.unit(Curves(task=task, method=entry.label, status="ok"))
+            if claim.status == "ok" and curves is None:
+                continue
+            version, seed = self._manifest.score_version, self._manifest.settings.seed
+            scores = grade(claim, np.abs(signed), curves, version=version, seed=seed)
+            self._records.append({**identity, **scores, "score_version": version})
+            for unit in (claim, curves):
+                if unit is not None and unit.status in UNANSWERED:
+                    self._add_failure(unit, question.game, question.state, output.name, entry.label)
+            self._claims += _claim_rows(identity, claim, answer_key, signed)
+            self._curves += _curve_rows(identity, curves)
+
+    def _add_failure(
+        self, unit: OracleOutcome | Claim | Curves, game: str, state: int, output: str = "", method: str = ""
+    ) -> None:
+        values = (type(unit).__name__.lower(), game, state, output, method, unit.status, unit.reason)
+        self._failures.append(dict(zip(FAILURE_TYPES, values, strict=True)))
+
+    def _identity(self, game: str, state: int, regime: str, output: str, entry: MethodEntry) -> Row:
+        values = (self._manifest.settings.protocol, "machine", game, state, regime, output, entry.label)
+        return dict(zip(IDENTITY, (*values, self._manifest.settings.seed), strict=True))
+
+
+def _claim_rows(identity: Row, claim: Claim, answer_key: AnswerKey, effects: np.ndarray) -> Iterator[Row]:
+    values = claim.values or (math.nan,) * len(effects)
+    for cause, value, effect, flags in zip(answer_key.question.causes, values, effects, answer_key.flags, strict=True):
+        yield {**identity, "cause": cause.label, "claim": value, "effect": float(effect), "flags": flags}
+
+
+def _curve_rows(identity: Row, curves: Curves | None) -> Iterator[Row]:
+    if curves is None:
+        return
+    for name, values in (("deletion", curves.deletion), ("insertion", curves.insertion)):
+        for step, y in enumerate(values):
+            yield {**identity, "curve": name, "step": step, "y": y}
+
+
+def _frame(rows: list[Row], types: dict[str, str]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=list(types)).astype(types)
+
+
+def parquet_bytes(frame: pd.DataFrame) -> bytes:
+    """The frame as Parquet; equal frames give equal bytes."""
+    buffer = io.BytesIO()
+    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def read_parquet(directory: RunDirectory, name: str) -> pd.DataFrame:
+    """A Parquet table of a run.
+
+    Raises:
+        BadRun: missing or damaged; the message says how to rebuild it.
+    """
+    path = directory.path / name
+    try:
+        return pq.read_table(path).to_pandas()
+    except (OSError, pa.ArrowException) as error:
+        raise BadRun(
+            f"{path}: expected a Parquet table, got {type(error).__name__}; rebuild it with: veritari rescore {directory.path}"
+        ) from error

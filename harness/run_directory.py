@@ -1,0 +1,124 @@
+"""One run on disk. Every file is written whole or not at all, so a run can be read and continued at any moment."""
+
+import io
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import pandas as pd
+from filelock import FileLock, Timeout
+from pydantic import ValidationError
+
+from harness.errors import BadRun, DirectoryBusy
+from harness.manifest import Manifest, read_manifest
+from harness.units import Claim, Curves, OracleOutcome
+from oracle.effects import AnswerKey
+from oracle.store import write_atomically
+
+TIMINGS = "timings.jsonl"
+
+Unit = TypeVar("Unit", OracleOutcome, Claim, Curves)
+
+
+class RunDirectory:
+    """Paths and files of a run; see `results/README.md` for the format."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the directory: one writer at a time.
+
+        Raises:
+            DirectoryBusy: somebody else writes it.
+            BadRun: it can't be written.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(self.path / ".lock")
+            lock.acquire(timeout=0)
+        except Timeout as error:
+            raise DirectoryBusy(f"{self.path}: expected to be its only writer, another run is; wait or choose --out") from error
+        except OSError as error:
+            raise BadRun(f"{self.path}: expected a directory that can be written, got {error.strerror}; choose --out") from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def require_new(self) -> None:
+        """Refuse a directory that has something in it.
+
+        Raises:
+            BadRun: it has.
+        """
+        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            raise BadRun(f"{self.path}: expected a new or empty directory for --out; to continue a run use --resume {self.path}")
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        """Replace `manifest.json`."""
+        self.write("manifest.json", manifest.model_dump_json(indent=2) + "\n")
+
+    def manifest(self) -> Manifest:
+        """The run's manifest.
+
+        Raises:
+            BadRun: missing, damaged or of another format.
+        """
+        return read_manifest(self.path / "manifest.json")
+
+    def write(self, name: str, content: str | bytes) -> None:
+        """Write a file below the directory, whole or not at all."""
+        write_atomically(self.path / name, content.encode() if isinstance(content, str) else content)
+
+    def answer_key_path(self, game: str, state: int) -> Path:
+        """The archive of one game-state."""
+        return self.path / "oracle" / f"{game}-{state}.npz"
+
+    def answer_key(self, game: str, state: int) -> AnswerKey:
+        """The measured effects of one game-state.
+
+        Raises:
+            DamagedFile: the archive is not what was written.
+        """
+        path = self.answer_key_path(game, state)
+        return AnswerKey.from_bytes(path.read_bytes(), str(path))
+
+    def write_unit(self, unit: OracleOutcome | Claim | Curves) -> None:
+        """Store a finished unit."""
+        self.write(f"units/{unit.filename}", unit.model_dump_json())
+
+    def unit(self, expected: Unit) -> Unit | None:
+        """The stored unit with the identity of `expected`; None if there is none, or a damaged one, which is done again."""
+        path = self.path / "units" / expected.filename
+        try:
+            return type(expected).model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValidationError:
+            path.unlink()
+            return None
+
+    def add_timing(self, filename: str, seconds: float) -> None:
+        """Append to the timings, which are kept apart because they alone differ between equal runs."""
+        with (self.path / TIMINGS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"unit": filename, "seconds": seconds}) + "\n")
+
+    def finish_timings(self) -> None:
+        """Fold the timings of this session into `timings.parquet`."""
+        path, table = self.path / TIMINGS, self.path / "timings.parquet"
+        if not path.exists():
+            return
+        # The last line may be torn if a session was killed; a timing is not worth more than that.
+        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+        frames = [pd.DataFrame([json.loads(line) for line in lines], columns=["unit", "seconds"])]
+        if table.exists():
+            frames.insert(0, pd.read_parquet(table))
+        combined = pd.concat(frames).drop_duplicates("unit", keep="last").sort_values("unit")
+        buffer = io.BytesIO()
+        combined.to_parquet(buffer, index=False)
+        self.write("timings.parquet", buffer.getvalue())
+        path.unlink()

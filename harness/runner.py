@@ -1,0 +1,285 @@
+"""A run from its settings to its tables: plan the units, run what is missing, score from files.
+
+Three passes, each of many small units that are stored as they finish: measure every game-state, ask every method about
+every task (each method in processes of its own, which never see effects), measure the curves of every claim.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float
+from pydantic import ValidationError
+
+from harness import work
+from harness.claims import task_id
+from harness.controls import CONTROLS
+from harness.errors import BadRun
+from harness.manifest import Manifest, MethodEntry
+from harness.pool import Job, Limits, run_jobs
+from harness.run_directory import RunDirectory
+from harness.seeds import seed_of
+from harness.units import UNANSWERED, Claim, Curves, OracleOutcome, Status
+from harness.work import Report
+from oracle.effects import AnswerKey
+from oracle.errors import DamagedFile
+from oracle.task import Question
+
+# A claim of a few hundred numbers is some kilobytes; whatever is larger is not a claim.
+LARGEST_ANSWER = 2**24
+
+
+class Progress(Protocol):
+    """What the runner tells while it works."""
+
+    def start(self, what: str, n_units: int) -> None:
+        """A pass of `n_units` begins."""
+
+    def advance(self) -> None:
+        """One unit is done."""
+
+    def warn(self, text: str) -> None:
+        """Something the user should know; the run goes on."""
+
+
+@dataclass(frozen=True)
+class ScoredState:
+    """What the judge keeps of a game-state: the question, and |effect| per output and cause."""
+
+    question: Question
+    effects: Float[np.ndarray, "output cause"]
+
+
+@dataclass
+class Runner:
+    """Runs what a manifest asks for and its directory does not have yet."""
+
+    directory: RunDirectory
+    manifest: Manifest
+    store: Path
+    progress: Progress
+    retry_failed: bool = False
+    _n_rollouts: int = field(default=0, init=False)
+    _n_frames: int = field(default=0, init=False)
+
+    def run(self) -> None:
+        """All three passes. May be interrupted at any moment and called again."""
+        started = time.perf_counter()
+        with tempfile.TemporaryDirectory(prefix="veritari-") as scratch:
+            self._scratch = Path(scratch)
+            try:
+                self._measure_states()
+                self._states = list(self._read_scored_states())
+                self._write_questions()
+                self._ask_methods()
+                self._measure_curves()
+            finally:
+                self._add_costs(time.perf_counter() - started)
+
+    # --- the oracle ---------------------------------------------------------------------------------------------
+
+    def _measure_states(self) -> None:
+        missing = [outcome for outcome in self._game_states() if self._state_is_missing(outcome)]
+        jobs = {self._oracle_job(outcome): outcome for outcome in missing}
+
+        def done(job: Job, report: Report) -> None:
+            self._finish_state(jobs[job], report)
+
+        self._run("measuring effects", list(jobs), done)
+
+    def _game_states(self) -> Iterator[OracleOutcome]:
+        for game in self.manifest.games:
+            for state in range(self.manifest.n_states):
+                if not game.exclusion:
+                    yield OracleOutcome(game=game.rom_id, state=state, status="ok")
+
+    def _state_is_missing(self, outcome: OracleOutcome) -> bool:
+        stored = self.directory.unit(outcome)
+        if stored is None or (self.retry_failed and stored.status in UNANSWERED):
+            return True
+        return stored.status == "ok" and self._answer_key(outcome.game, outcome.state) is None
+
+    def _oracle_job(self, outcome: OracleOutcome) -> Job:
+        answer = self.directory.answer_key_path(outcome.game, outcome.state)
+        protocol = self.manifest.settings.protocol
+        return Job(work.measure_state, (protocol, outcome.game, outcome.state, str(self.store), str(answer)))
+
+    def _finish_state(self, outcome: OracleOutcome, report: Report) -> None:
+        answer_key = self._answer_key(outcome.game, outcome.state) if report.status == "ok" else None
+        if answer_key is None:
+            finished = outcome.model_copy(update={"status": _failure(report), "reason": f"oracle: {report.text}"})
+        else:
+            if report.text:
+                self.progress.warn(report.text)
+            finished = outcome.model_copy(
+                update={
+                    "status": "excluded" if answer_key.exclusion else "ok",
+                    "reason": answer_key.exclusion,
+                    "n_frames": answer_key.n_frames,
+                    "n_rollouts": answer_key.n_rollouts,
+                }
+            )
+        self._store(finished, report.seconds)
+
+    def _answer_key(self, game: str, state: int) -> AnswerKey | None:
+        """The measured effects; None if they are not there or damaged, which is told."""
+        try:
+            return self.directory.answer_key(game, state)
+        except FileNotFoundError:
+            return None
+        except DamagedFile as error:
+            self.progress.warn(str(error))
+            return None
+
+    def _read_scored_states(self) -> Iterator[ScoredState]:
+        for outcome in self._game_states():
+            stored = self.directory.unit(outcome)
+            if stored is not None and stored.status == "ok":
+                answer_key = self.directory.answer_key(outcome.game, outcome.state)
+                yield ScoredState(answer_key.question, np.abs(answer_key.effects))
+
+    # --- the methods --------------------------------------------------------------------------------------------
+
+    def _write_questions(self) -> None:
+        """One file per game-state that holds what a method may know: workers are given nothing else."""
+        for state in self._states:
+            self._question_path(state.question).write_bytes(state.question.to_bytes())
+
+    def _question_path(self, question: Question) -> Path:
+        return self._scratch / f"question-{question.game}-{question.state}.npz"
+
+    def _ask_methods(self) -> None:
+        for entry in self.manifest.methods:
+            if entry.label in CONTROLS:
+                self._claim_control(entry)
+            else:
+                self._ask(entry)
+
+    def _claim_control(self, entry: MethodEntry) -> None:
+        for _, effect, claim in self._tasks_of(entry):
+            if self._is_missing(claim):
+                seed = seed_of(self.manifest.settings.seed, self.manifest.settings.protocol, claim.task, claim.method)
+                values = CONTROLS[entry.label](effect, generator=np.random.default_rng(seed))
+                self._store(claim.model_copy(update={"values": tuple(values.tolist())}), 0.0)
+
+    def _tasks_of(self, entry: MethodEntry) -> Iterator[tuple[Question, np.ndarray, Claim]]:
+        """Question, |effect| of every cause, and the claim that is still to be made, of every task."""
+        for state in self._states:
+            for output, effect in zip(state.question.outputs, state.effects, strict=True):
+                yield state.question, effect, Claim(task=task_id(state.question, output), method=entry.label, status="ok")
+
+    def _ask(self, entry: MethodEntry) -> None:
+        if entry.broken:
+            for _, _, claim in self._tasks_of(entry):
+                self._store(claim.model_copy(update={"status": "failed", "reason": entry.broken}), 0.0)
+            return
+        jobs: dict[Job, tuple[Claim, Path, int]] = {}
+        for question, _, claim in self._tasks_of(entry):
+            if self._is_missing(claim):
+                answer = self._scratch / claim.filename.replace("/", "-")
+                path, seed = str(self._question_path(question)), self.manifest.settings.seed
+                arguments = (entry.spec, path, claim.task.output, seed, str(answer))
+                job = Job(work.claim, arguments, pid_file=Path(f"{answer}.pid"))
+                jobs[job] = (claim, answer, len(question.causes))
+
+        def done(job: Job, report: Report) -> None:
+            claim, answer, n_causes = jobs[job]
+            self._store(_judged(claim, report, answer, n_causes), report.seconds)
+
+        self._run(f"asking {entry.label}", list(jobs), done)
+
+    # --- the curves ---------------------------------------------------------------------------------------------
+
+    def _measure_curves(self) -> None:
+        jobs: dict[Job, tuple[Curves, Path]] = {}
+        for question, claim in self._claims_without_curves():
+            curves = Curves(task=claim.task, method=claim.method, status="ok")
+            answer = self._scratch / curves.filename.replace("/", "-")
+            claim_path = self.directory.path / "units" / claim.filename
+            arguments = (str(self._question_path(question)), str(claim_path), str(answer))
+            jobs[Job(work.curves, arguments)] = (curves, answer)
+
+        def done(job: Job, report: Report) -> None:
+            curves, answer = jobs[job]
+            if report.status == "ok":
+                measured = Curves.model_validate_json(answer.read_bytes())
+            else:
+                measured = curves.model_copy(update={"status": _failure(report), "reason": report.text})
+            self._store(measured, report.seconds)
+
+        self._run("measuring curves", list(jobs), done)
+
+    def _claims_without_curves(self) -> list[tuple[Question, Claim]]:
+        """Those of one game-state stand together, so that a worker boots its machine once."""
+        wanted = []
+        for entry in self.manifest.methods:
+            for question, _, claim in self._tasks_of(entry):
+                answered = self.directory.unit(claim)
+                curves = Curves(task=claim.task, method=claim.method, status="ok")
+                if answered is not None and answered.status == "ok" and self._is_missing(curves):
+                    wanted.append((question, claim))
+        return sorted(wanted, key=lambda each: (each[0].game, each[0].state))
+
+    # --- all passes ---------------------------------------------------------------------------------------------
+
+    def _is_missing(self, unit: Claim | Curves) -> bool:
+        stored = self.directory.unit(unit)
+        return stored is None or (self.retry_failed and stored.status in UNANSWERED)
+
+    def _run(self, what: str, jobs: Sequence[Job], done: Callable[[Job, Report], None]) -> None:
+        limits = Limits(self.manifest.workers, self.manifest.timeout_seconds, self.manifest.memory_gib)
+        self.progress.start(what, len(jobs))
+
+        def advance(job: Job, report: Report) -> None:
+            done(job, report)
+            self.progress.advance()
+
+        run_jobs(jobs, limits, advance)
+
+    def _store(self, unit: OracleOutcome | Claim | Curves, seconds: float) -> None:
+        try:
+            self.directory.write_unit(unit)
+            self.directory.add_timing(unit.filename, seconds)
+        except OSError as error:
+            raise BadRun(
+                f"{self.directory.path}: expected room to write, got {error.strerror}; nothing is lost: "
+                f"make room and continue with --resume {self.directory.path}"
+            ) from error
+        self._n_frames += getattr(unit, "n_frames", 0)
+        self._n_rollouts += getattr(unit, "n_rollouts", 0)
+
+    def _add_costs(self, seconds: float) -> None:
+        costs = self.manifest.costs
+        costs.wall_seconds += seconds
+        costs.n_frames += self._n_frames
+        costs.n_rollouts += self._n_rollouts
+        costs.ended = datetime.now(UTC).isoformat(timespec="seconds")
+        self.directory.write_manifest(self.manifest)
+
+
+def _judged(claim: Claim, report: Report, answer: Path, n_causes: int) -> Claim:
+    """What a method's process left, believed only if it is a claim on this very task."""
+    if report.status == "not_applicable":
+        return claim.model_copy(update={"status": "not_applicable", "reason": report.text})
+    if report.status != "ok":
+        return claim.model_copy(update={"status": _failure(report), "reason": report.text})
+    try:
+        if answer.stat().st_size > LARGEST_ANSWER:
+            raise ValueError("a file of that size is no claim")
+        given = Claim.model_validate_json(answer.read_bytes())
+        if (given.task, given.method, given.status) != (claim.task, claim.method, "ok"):
+            raise ValueError("it is about another task")
+        if len(given.values) != n_causes or not np.isfinite(given.values).all() or min(given.values) < 0:
+            raise ValueError(f"expected {n_causes} finite numbers >= 0")
+    except (OSError, ValidationError, ValueError) as error:
+        return claim.model_copy(update={"status": "failed", "reason": f"its process left no valid claim: {error}"})
+    return given
+
+
+def _failure(report: Report) -> Status:
+    return "timeout" if report.status == "timeout" else "failed"

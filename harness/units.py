@@ -1,0 +1,94 @@
+"""What a run stores while it works: one small file per finished unit, readable at any time.
+
+A *claim* is one method's answer to one task, *curves* are the deletion and insertion rollouts for one claim, an *oracle
+outcome* tells how measuring a game-state went (its answer key lies beside it as an archive).
+"""
+
+import hashlib
+import re
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from oracle.output import Regime
+
+Status = Literal["ok", "not_applicable", "degenerate", "failed", "timeout", "excluded"]
+UNANSWERED: tuple[Status, ...] = ("failed", "timeout")
+
+
+class _Unit(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class OracleOutcome(_Unit):
+    """How measuring one game-state went."""
+
+    game: str
+    state: int
+    status: Status
+    reason: str = ""
+    n_frames: int = 0
+    n_rollouts: int = 0
+
+    @property
+    def filename(self) -> str:
+        """Its path below `units/`."""
+        return f"oracle/{self.game}-{self.state}.json"
+
+
+class TaskId(_Unit):
+    """One output of one game-state."""
+
+    game: str
+    state: int
+    output: str
+    regime: Regime
+
+    @property
+    def slug(self) -> str:
+        """Safe as a file name."""
+        return f"{self.game}-{self.state}-{slug(self.output)}"
+
+
+class Claim(_Unit):
+    """One method's answer to one task: |attribution| per cause, or why there is none."""
+
+    task: TaskId
+    method: str
+    status: Status
+    reason: str = ""
+    values: tuple[float, ...] = ()
+    n_rollouts: int = 0
+    n_gradients: int = 0
+
+    @property
+    def filename(self) -> str:
+        """Its path below `units/`."""
+        return f"claims/{slug(self.method)}/{self.task.slug}.json"
+
+
+class Curves(_Unit):
+    """y while causes are removed (deletion) and put back (insertion), most important first; steps 0..n."""
+
+    task: TaskId
+    method: str
+    status: Status
+    reason: str = ""
+    deletion: tuple[float, ...] = ()
+    insertion: tuple[float, ...] = ()
+    n_frames: int = 0
+
+    @property
+    def filename(self) -> str:
+        """Its path below `units/`."""
+        return f"curves/{slug(self.method)}/{self.task.slug}.json"
+
+
+def slug(text: str) -> str:
+    """A file name for any text: what can't be in one is replaced, and a hash keeps different texts apart.
+
+    >>> slug("ram[54]"), slug("pong")
+    ('ram_54_-5566a56f', 'pong')
+    """
+    safe = re.sub(r"[^a-z0-9_]", "_", text.lower())[:60]
+    return safe if safe == text else f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
