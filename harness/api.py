@@ -1,12 +1,12 @@
 """The Python interface: the same as the command line, with DataFrames.
 
-    from harness.api import run, load_run
+from harness.api import run, load_run
 
-    result = run(games="core", methods="default,my_method.py:my_method")
-    result.leaderboard
+result = run(games="core", methods="default,my_method.py:my_method")
+result.leaderboard
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,17 +16,19 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.errors import BadRun
+from harness.errors import CannotWrite, Interrupted
 from harness.leaderboard import Board, build_board, csv_text, json_text, markdown_text
 from harness.manifest import Manifest, Settings
 from harness.plan import plan_run, require_same_plugins
 from harness.pool import Limits
-from harness.records import Tables, parquet_bytes
+from harness.records import Tables, parquet_bytes, read_parquet
 from harness.run_directory import RunDirectory
 from harness.runner import Progress, Runner
 from oracle.protocol import DEFAULT_PROTOCOL
 from oracle.store import default_store
 
+# Written after all others: where it is, they are.
+LAST_TABLE = "leaderboard.json"
 DEFAULT_TIMEOUT_SECONDS = 120.0
 DEFAULT_MEMORY_GIB = 4.0
 
@@ -46,9 +48,11 @@ class Silent:
 
 @dataclass(frozen=True)
 class Run:
-    """A run on disk, finished or not; its tables are DataFrames."""
+    """A run on disk; its tables are DataFrames. One that is unfinished has the rows of what is done."""
 
     directory: RunDirectory
+    # Build the tables from the units even where they are written: what scoring again means.
+    from_units: bool = False
 
     @property
     def path(self) -> Path:
@@ -60,29 +64,46 @@ class Run:
         """Settings, versions and costs."""
         return self.directory.manifest()
 
-    @cached_property
-    def _tables(self) -> Tables:
-        return Tables(self.directory, self.manifest)
+    @property
+    def is_finished(self) -> bool:
+        """True once all its tables are written."""
+        return (self.path / LAST_TABLE).exists()
 
     @cached_property
     def records(self) -> pd.DataFrame:
         """One row per task and method."""
-        return self._tables.records
+        return self._table("records")
 
     @cached_property
     def claims(self) -> pd.DataFrame:
         """One row per task, method and cause."""
-        return self._tables.claims
+        return self._table("claims")
 
     @cached_property
     def curves(self) -> pd.DataFrame:
         """One row per task, method, curve and step."""
-        return self._tables.curves
+        return self._table("curves")
 
     @cached_property
     def failures(self) -> pd.DataFrame:
         """One row per unit without a result."""
+        if self.is_finished and not self.from_units:
+            return pd.read_csv(self.path / "failures.csv", keep_default_na=False)
         return self._tables.failures
+
+    def seconds_per_task(self, methods: Iterable[str]) -> list[float]:
+        """Mean seconds that each method took per task; NaN where it was not timed."""
+        return self.directory.seconds_per_task(methods)
+
+    @cached_property
+    def _tables(self) -> Tables:
+        return Tables(self.directory, self.manifest)
+
+    def _table(self, name: str) -> pd.DataFrame:
+        if self.is_finished and not self.from_units:
+            return read_parquet(self.directory, f"{name}.parquet")
+        built: pd.DataFrame = getattr(self._tables, name)
+        return built
 
     @cached_property
     def board(self) -> Board:
@@ -122,8 +143,9 @@ def run(
     directory.require_new()
     limits = Limits(workers or cpu_count() or 1, timeout_seconds, memory_gib)
     settings = Settings(protocol=protocol, games=games, methods=methods, seed=seed)
+    manifest = plan_run(settings, limits)
     with directory.locked():
-        manifest = plan_run(settings, limits)
+        directory.require_new()  # again: another run may have begun it meanwhile
         directory.write_manifest(manifest)
         return _finish(Runner(directory, manifest, store or default_store(), progress or Silent()))
 
@@ -167,21 +189,21 @@ def rescore(path: Path | str) -> Run:
     directory = RunDirectory(Path(path))
     directory.manifest()
     with directory.locked():
-        return write_tables(Run(directory))
+        return write_tables(Run(directory, from_units=True))
 
 
 def write_tables(finished: Run) -> Run:
     """Write the tables of a run from its units."""
     directory = finished.directory
-    tables = {
+    tables: dict[str, bytes | str] = {
         "records.parquet": parquet_bytes(finished.records),
         "claims.parquet": parquet_bytes(finished.claims),
         "curves.parquet": parquet_bytes(finished.curves),
         "leaderboard.csv": csv_text(finished.leaderboard),
-        "leaderboard.json": json_text(finished.board, finished.manifest),
         "leaderboard.md": markdown_text(finished.board),
         "per_game.csv": csv_text(finished.per_game),
         "failures.csv": csv_text(finished.failures),
+        LAST_TABLE: json_text(finished.board, finished.manifest),
     }
     for name, content in tables.items():
         with _room_to_write(directory):
@@ -190,12 +212,18 @@ def write_tables(finished: Run) -> Run:
 
 
 def _finish(runner: Runner) -> Run:
-    runner.run()
-    statuses = Run(runner.directory).records["status"].value_counts()
+    try:
+        runner.run()
+    except KeyboardInterrupt as stop:
+        path = runner.directory.path
+        raise Interrupted(
+            f"interrupted; what was finished is kept: continue with: veritari run --resume {path}"
+        ) from stop
+    statuses = Run(runner.directory, from_units=True).records["status"].value_counts()
     runner.manifest.costs.statuses = {str(name): int(count) for name, count in statuses.items()}
     runner.directory.write_manifest(runner.manifest)
     runner.directory.finish_timings()
-    return write_tables(Run(runner.directory))
+    return write_tables(Run(runner.directory, from_units=True))
 
 
 def _default_directory(protocol: str) -> Path:
@@ -207,7 +235,7 @@ def _room_to_write(directory: RunDirectory) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise BadRun(
+        raise CannotWrite(
             f"{directory.path}: expected room to write, got {error.strerror}; nothing is lost: "
             f"make room, then veritari rescore {directory.path}"
         ) from error

@@ -115,7 +115,7 @@ def project(
 ) -> Float[np.ndarray, " cause"]:
     """|attribution| per cause: a byte's value goes to each of its causes; causes outside RAM get 0 from a RAM map."""
     if per_cause:
-        return np.abs(attribution)
+        return np.asarray(np.abs(attribution))
     sizes = np.abs(attribution)
     return np.array([0.0 if cause.ram_address is None else sizes[cause.ram_address] for cause in causes])
 

@@ -1,7 +1,7 @@
-"""Controls: pseudo-methods with a known score. They stand in every table, so that a score has something to stand beside.
+"""Controls: pseudo-methods with a known score, in every table, so that a score has something to stand beside.
 
-`oracle` claims the true effects (the ceiling), `random` draws a number per cause, `uniform` names every cause alike (the
-floors). They are computed by the judge from the answer key and never run in a worker.
+`oracle` claims the true effects (the ceiling), `random` draws a number per cause, `uniform` names every cause alike
+(the floors). They are computed by the judge from the answer key and never run in a worker.
 """
 
 from collections.abc import Callable

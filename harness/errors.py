@@ -13,3 +13,11 @@ class DirectoryBusy(BadRun):
 
 class WrongUsage(VeritariError):
     """The command line or a function call asks for something that does not fit together."""
+
+
+class CannotWrite(VeritariError):
+    """The disk is full, or a file of a run can't be written; what was finished before is kept."""
+
+
+class Interrupted(VeritariError):
+    """The user stopped a run; what was finished before is kept."""

@@ -13,7 +13,7 @@ from harness.units import UNANSWERED, Claim, Curves
 Effects = Float[np.ndarray, " cause"]
 Scores = dict[str, Any]
 
-UNDEFINED: Scores = {name: math.nan for name in scores.SCORES}
+UNDEFINED: Scores = dict.fromkeys(scores.SCORES, math.nan)
 
 
 def grade_v1(claim: Effects, effect: Effects, curves: Curves | None, *, seed: int) -> tuple[Scores, list[str]]:

@@ -2,11 +2,13 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from harness.controls import CONTROLS
 from harness.manifest import Manifest, MethodEntry
@@ -16,6 +18,7 @@ from oracle.output import REGIMES
 
 # Scores whose board value is the mean over regimes of the mean over games.
 AVERAGED = ("S", "M", "precision_at_3", "deletion_auc", "insertion_auc", "F_log")
+COLUMNS = ("F", "F_counted", *AVERAGED)
 RECOVERS, HOLDS_UP, NO_SIGNAL = 0.85, 0.5, 0.05
 
 
@@ -42,17 +45,36 @@ def build_board(records: pd.DataFrame, manifest: Manifest) -> Board:
     unanswered = scored["status"].isin(UNANSWERED)
     # Nothing raises a mean by not answering: where a vanished claim has no score, an unanswered task counts as 0.
     scored.loc[unanswered, list(AVERAGED)] = scored.loc[unanswered, list(AVERAGED)].fillna(0.0)
-    games = list(dict.fromkeys(scored["game"]))
-    draws = drawn_games(len(games), seed=manifest.settings.seed) if games else np.zeros((0, 0), dtype=np.int64)
-    rows = [_method_row(entry, scored[scored["method"] == entry.label], games, draws) for entry in manifest.methods]
-    per_game = [
-        row
-        for entry in manifest.methods
-        for row in _game_rows(entry, scored[scored["method"] == entry.label])
-    ]
+    values = GameValues(scored, [entry.label for entry in manifest.methods])
+    draws = drawn_games(len(values.games), seed=manifest.settings.seed)
+    rows = [_method_row(entry, scored[scored["method"] == entry.label], values, draws) for entry in manifest.methods]
     excluded = records[records["status"] == "excluded"].drop_duplicates(["game", "state"])
     names = excluded["game"] + ("" if manifest.n_states == 1 else "/" + excluded["state"].astype(str))
-    return Board(_ranked(pd.DataFrame(rows)), pd.DataFrame(per_game), dict(zip(names, excluded["reason"], strict=True)))
+    return Board(
+        leaderboard=_ranked(pd.DataFrame(rows)),
+        per_game=_per_game(manifest, scored, values),
+        excluded=dict(zip(names, excluded["reason"], strict=True)),
+    )
+
+
+class GameValues:
+    """Game values of every score, method and regime: the mean over seeds, then outputs, then states; NaN for none."""
+
+    def __init__(self, scored: pd.DataFrame, methods: Sequence[str]) -> None:
+        self.games = list(dict.fromkeys(scored["game"]))
+        self._methods = list(methods)
+        self._values = {name: np.full((len(methods), len(REGIMES), len(self.games)), np.nan) for name in COLUMNS}
+        means = scored.groupby(["method", "regime", "game", "state", "output"], sort=False)[list(COLUMNS)].mean()
+        for level in (["method", "regime", "game", "state"], ["method", "regime", "game"]):
+            means = means.groupby(level, sort=False).mean()
+        place = {game: index for index, game in enumerate(self.games)}
+        for (method, regime, game), row in zip(means.index, means.to_numpy(), strict=True):
+            for name, value in zip(COLUMNS, row, strict=True):
+                self._values[name][self._methods.index(method), REGIMES.index(regime), place[game]] = value
+
+    def of(self, method: str, score: str) -> Float[np.ndarray, "regime game"]:
+        """Game values of one score of one method."""
+        return np.asarray(self._values[score][self._methods.index(method)])
 
 
 def _clips_negative(manifest: Manifest) -> bool:
@@ -60,8 +82,8 @@ def _clips_negative(manifest: Manifest) -> bool:
     return manifest.score_version == "v1"
 
 
-def _method_row(entry: MethodEntry, records: pd.DataFrame, games: list[str], draws: np.ndarray) -> dict[str, Any]:
-    counted = _values(records, "F_counted", games)
+def _method_row(entry: MethodEntry, records: pd.DataFrame, values: GameValues, draws: np.ndarray) -> dict[str, Any]:
+    counted = values.of(entry.label, "F_counted")
     limits = interval(counted, draws)
     answered = records["status"] != "not_applicable"
     return {
@@ -75,8 +97,8 @@ def _method_row(entry: MethodEntry, records: pd.DataFrame, games: list[str], dra
         "F_interval": limits.kind,
         "F_content": float(board_value(counted[:1])),
         "F_position": float(board_value(counted[1:])),
-        "F_unclipped": float(board_value(_values(records, "F", games))),
-        **{name: float(board_value(_values(records, name, games))) for name in AVERAGED},
+        "F_unclipped": float(board_value(values.of(entry.label, "F"))),
+        **{name: float(board_value(values.of(entry.label, name))) for name in AVERAGED},
         "n_games": int(records.loc[answered, "game"].nunique()),
         "coverage": float(answered.mean()) if len(records) else math.nan,
         "n_vanished": int(records["vanished"].sum()),
@@ -86,16 +108,6 @@ def _method_row(entry: MethodEntry, records: pd.DataFrame, games: list[str], dra
     }
 
 
-def _values(records: pd.DataFrame, column: str, games: list[str]) -> np.ndarray:
-    """Game values (regime, game): the mean over seeds, then outputs, then states; NaN where there is none."""
-    values = np.full((len(REGIMES), len(games)), np.nan)
-    outputs = records.groupby(["regime", "game", "state", "output"])[column].mean()
-    means = outputs.groupby(["regime", "game", "state"]).mean().groupby(["regime", "game"]).mean()
-    for (regime, game), value in means.items():  # type: ignore[misc]
-        values[REGIMES.index(regime), games.index(game)] = value
-    return values
-
-
 def _ranked(board: pd.DataFrame) -> pd.DataFrame:
     """Ranks within one access class; a method that did not face every task has none, nor has a control."""
     is_control = board["method"].isin(CONTROLS)
@@ -103,38 +115,68 @@ def _ranked(board: pd.DataFrame) -> pd.DataFrame:
     ranks = board[in_contest].groupby("access")["F"].rank(method="min", ascending=False)
     board.insert(0, "rank", ranks.reindex(board.index).astype("Int64"))
     order = board.assign(control=is_control, unranked=~in_contest, best=-board["F"])
-    return board.loc[order.sort_values(["control", "unranked", "access", "best", "method"]).index].reset_index(drop=True)
+    return board.loc[order.sort_values(["control", "unranked", "access", "best", "method"]).index].reset_index(
+        drop=True
+    )
 
 
-def _game_rows(entry: MethodEntry, records: pd.DataFrame) -> list[dict[str, Any]]:
+def _per_game(manifest: Manifest, scored: pd.DataFrame, values: GameValues) -> pd.DataFrame:
+    remarks = _remarks(scored)
     rows = []
-    for game, group in records.groupby("game", sort=False):
-        counted, raw = (_values(group, column, [str(game)])[:, 0] for column in ("F_counted", "F"))
-        row = {
-            "method": entry.label,
-            "game": game,
-            "F": float(board_value(counted[:, np.newaxis])),
-            "F_content": float(raw[0]),
-            "F_position": float(raw[1]),
-            **{name: float(board_value(_values(group, name, [str(game)]))) for name in AVERAGED},
-        }
-        rows.append({**row, "note": _note(entry, group, row)})
-    return rows
+    for entry in manifest.methods:
+        played = set(scored.loc[scored["method"] == entry.label, "game"])
+        for index, game in enumerate(values.games):
+            if game in played:
+                row = _game_row(entry, game, values, index)
+                remark = remarks.get((entry.label, game), Remark())
+                rows.append({**row, "note": "; ".join([*remark.troubles, *_notes(entry, row, remark)])})
+    return pd.DataFrame(rows, columns=["method", "game", "F", "F_content", "F_position", *AVERAGED, "note"])
 
 
-def _note(entry: MethodEntry, records: pd.DataFrame, row: dict[str, Any]) -> str:
+def _game_row(entry: MethodEntry, game: str, values: GameValues, index: int) -> dict[str, Any]:
+    column = slice(index, index + 1)
+    raw = values.of(entry.label, "F")[:, index]
+    return {
+        "method": entry.label,
+        "game": game,
+        "F": float(board_value(values.of(entry.label, "F_counted")[:, column])),
+        "F_content": float(raw[0]),
+        "F_position": float(raw[1]),
+        **{name: float(board_value(values.of(entry.label, name)[:, column])) for name in AVERAGED},
+    }
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What a note says beside the scores: statuses other than ok, and whether every position claim is exactly zero."""
+
+    troubles: tuple[str, ...] = ()
+    position_is_zero: bool = False
+
+
+def _remarks(scored: pd.DataFrame) -> dict[tuple[str, str], Remark]:
+    keys = ["method", "game"]
+    troubled = scored[scored["status"] != "ok"]
+    troubles = {key: tuple(sorted(set(group))) for key, group in troubled.groupby(keys)["status"]}
+    position = scored[scored["regime"] == "position"]
+    # A claim that names nothing is zero; one that names all causes alike has vanished too, but is not zero.
+    is_zero = (position["status"] == "ok") & position["vanished"] & (position["n_named"] == 0)
+    zero = is_zero.groupby([position[name] for name in keys]).all()
+    return {
+        key: Remark(tuple(status.replace("_", " ") for status in troubles.get(key, ())), bool(zero.get(key, False)))
+        for key in {*troubles, *zero.index}
+    }
+
+
+def _notes(entry: MethodEntry, row: dict[str, Any], remark: Remark) -> list[str]:
     """What the numbers of one game say, in words; empty where they say nothing remarkable."""
-    position = records[records["regime"] == "position"]
-    answered = position["status"] == "ok"
-    zero = answered & position["vanished"] & (position["n_named"] == 0)
     words = {
-        f"position {'gradient' if entry.family == 'gradient' else 'claim'} vanishes": bool(len(zero) and zero.all()),
+        f"position {'gradient' if entry.family == 'gradient' else 'claim'} vanishes": remark.position_is_zero,
         "recovers the true causes": row["F"] >= RECOVERS,
         "holds up on position": row["F_position"] >= HOLDS_UP and row["F_position"] >= row["F"],
         "no true-cause signal": row["F"] <= NO_SIGNAL,
     }
-    troubles = records.loc[records["status"] != "ok", "status"].drop_duplicates()
-    return "; ".join([*troubles.str.replace("_", " "), *(text for text, true in words.items() if true)])
+    return [text for text, true in words.items() if true]
 
 
 def csv_text(frame: pd.DataFrame) -> str:

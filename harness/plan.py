@@ -3,10 +3,8 @@
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -25,8 +23,7 @@ from harness.manifest import (
     installed_versions,
     machine,
 )
-from harness.pool import Job, Limits, run_jobs
-from harness.work import Report
+from harness.pool import Job, Limits, run_job
 from methods.registry import registered, split_specs
 from oracle.emulator import require_supported_ale
 from oracle.protocol import AuditProtocol, protocol
@@ -50,7 +47,7 @@ def plan_run(settings: Settings, limits: Limits) -> Manifest:
     return Manifest(
         format_version=FORMAT_VERSION,
         settings=settings,
-        protocol=_parameters(chosen),
+        protocol=chosen.parameters(),
         n_states=chosen.n_states,
         score_version=chosen.score_version,
         games=games,
@@ -68,10 +65,6 @@ def plan_run(settings: Settings, limits: Limits) -> Manifest:
 
 def _game_entry(chosen: AuditProtocol, game: Game) -> GameEntry:
     return GameEntry(rom_id=game.rom_id, title=game.title, rom_md5=game.rom_md5, exclusion=chosen.exclusion(game))
-
-
-def _parameters(chosen: AuditProtocol) -> dict[str, Any]:
-    return asdict(chosen)  # type: ignore[call-overload,no-any-return]
 
 
 def method_specs(selection: str) -> list[str]:
@@ -96,10 +89,7 @@ def describe_methods(specs: Sequence[str], limits: Limits) -> tuple[MethodEntry,
 
 
 def _describe(spec: str, answer: Path, limits: Limits) -> MethodEntry:
-    reports: list[Report] = []
-    alone = Limits(1, limits.timeout_seconds, limits.memory_gib)
-    run_jobs([Job(work.describe, (spec, str(answer)), pid_file=Path(f"{answer}.pid"))], alone, lambda _, r: reports.append(r))
-    report = reports[0]
+    report = run_job(Job(work.describe, (spec, str(answer)), pid_file=Path(f"{answer}.pid")), limits)
     if report.status == "refused":
         raise WrongUsage(report.text)
     if report.status != "ok":
@@ -109,14 +99,22 @@ def _describe(spec: str, answer: Path, limits: Limits) -> MethodEntry:
     except (OSError, ValidationError) as error:
         return _broken(spec, f"{spec}: expected a description, got {type(error).__name__}")
     if entry.spec != spec or len(entry.label) > LONGEST_LABEL:
-        return _broken(spec, f"{spec}: expected a description of itself with a label of at most {LONGEST_LABEL} characters")
+        return _broken(
+            spec, f"{spec}: expected a description of itself with a label of at most {LONGEST_LABEL} characters"
+        )
     return entry
 
 
 def _broken(spec: str, reason: str) -> MethodEntry:
     return MethodEntry(
-        spec=spec, label=spec[:LONGEST_LABEL], title=spec[:LONGEST_LABEL], family="unknown", domain="unknown",
-        access="unknown", source="", broken=reason,
+        spec=spec,
+        label=spec[:LONGEST_LABEL],
+        title=spec[:LONGEST_LABEL],
+        family="unknown",
+        domain="unknown",
+        access="unknown",
+        source="",
+        broken=reason,
     )
 
 
@@ -129,4 +127,6 @@ def require_same_plugins(manifest: Manifest, limits: Limits) -> None:
     stored = [entry for entry in manifest.methods if entry.label not in CONTROLS and not entry.broken]
     for before, now in zip(stored, describe_methods([entry.spec for entry in stored], limits), strict=True):
         if before != now:
-            raise BadRun(f"method {before.label}: expected it as it was when the run started, it has changed; start a new run")
+            raise BadRun(
+                f"method {before.label}: expected it as it was when the run started, it has changed; start a new run"
+            )

@@ -7,10 +7,10 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, TimeoutError, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,10 @@ class Limits:
     timeout_seconds: float
     memory_gib: float
 
+    def alone(self) -> "Limits":
+        """The same for a single process."""
+        return replace(self, workers=1)
+
 
 def process_context() -> BaseContext:
     """How worker processes are started here."""
@@ -58,8 +62,15 @@ def run_jobs(jobs: Sequence[Job], limits: Limits, on_done: Callable[[Job, Report
     # which breaks pools is found out.
     finished = _run_in_one_pool(waiting, limits, on_done)
     for job in waiting:
-        if job not in finished and not _run_in_one_pool([job], Limits(1, limits.timeout_seconds, limits.memory_gib), on_done):
+        if job not in finished and not _run_in_one_pool([job], limits.alone(), on_done):
             on_done(job, Report("failed", "it broke the pool of worker processes twice", 0.0))
+
+
+def run_job(job: Job, limits: Limits) -> Report:
+    """Run one job in a process of its own."""
+    reports: list[Report] = []
+    run_jobs([job], limits.alone(), lambda _, report: reports.append(report))
+    return reports[0]
 
 
 def _run_in_one_pool(jobs: Sequence[Job], limits: Limits, on_done: Callable[[Job, Report], None]) -> set[Job]:
@@ -71,7 +82,7 @@ def _run_in_one_pool(jobs: Sequence[Job], limits: Limits, on_done: Callable[[Job
         while pending:
             done, _ = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
             _cancel_those_that_left(pending)
-            for future in done:
+            for future in [each for each in pending if each in done]:
                 job = pending.pop(future)
                 report = _report(future, limits)
                 if report is None:

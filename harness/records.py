@@ -176,8 +176,10 @@ def read_parquet(directory: RunDirectory, name: str) -> pd.DataFrame:
     """
     path = directory.path / name
     try:
-        return pq.read_table(path).to_pandas()
+        table: pd.DataFrame = pq.read_table(path).to_pandas()
+        return table
     except (OSError, pa.ArrowException) as error:
         raise BadRun(
-            f"{path}: expected a Parquet table, got {type(error).__name__}; rebuild it with: veritari rescore {directory.path}"
+            f"{path}: expected a Parquet table, got {type(error).__name__}; "
+            f"rebuild it with: veritari rescore {directory.path}"
         ) from error

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -13,11 +13,12 @@ from pydantic import ValidationError
 
 from harness.errors import BadRun, DirectoryBusy
 from harness.manifest import Manifest, read_manifest
-from harness.units import Claim, Curves, OracleOutcome
+from harness.units import Claim, Curves, OracleOutcome, slug
 from oracle.effects import AnswerKey
 from oracle.store import write_atomically
 
 TIMINGS = "timings.jsonl"
+LOCK = ".lock"
 
 Unit = TypeVar("Unit", OracleOutcome, Claim, Curves)
 
@@ -38,12 +39,16 @@ class RunDirectory:
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self.path / ".lock")
+            lock = FileLock(self.path / LOCK)
             lock.acquire(timeout=0)
         except Timeout as error:
-            raise DirectoryBusy(f"{self.path}: expected to be its only writer, another run is; wait or choose --out") from error
+            raise DirectoryBusy(
+                f"{self.path}: expected to be its only writer, another run is; wait or choose --out"
+            ) from error
         except OSError as error:
-            raise BadRun(f"{self.path}: expected a directory that can be written, got {error.strerror}; choose --out") from error
+            raise BadRun(
+                f"{self.path}: expected a directory that can be written, got {error.strerror}; choose --out"
+            ) from error
         try:
             yield
         finally:
@@ -55,8 +60,11 @@ class RunDirectory:
         Raises:
             BadRun: it has.
         """
-        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-            raise BadRun(f"{self.path}: expected a new or empty directory for --out; to continue a run use --resume {self.path}")
+        taken = self.path.is_dir() and any(each.name != LOCK for each in self.path.iterdir())
+        if taken or (self.path.exists() and not self.path.is_dir()):
+            raise BadRun(
+                f"{self.path}: expected a new or empty directory for --out; to continue a run use --resume {self.path}"
+            )
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Replace `manifest.json`."""
@@ -92,33 +100,42 @@ class RunDirectory:
         self.write(f"units/{unit.filename}", unit.model_dump_json())
 
     def unit(self, expected: Unit) -> Unit | None:
-        """The stored unit with the identity of `expected`; None if there is none, or a damaged one, which is done again."""
-        path = self.path / "units" / expected.filename
+        """The stored unit with the identity of `expected`; None if there is none, or a damaged one."""
         try:
-            return type(expected).model_validate_json(path.read_bytes())
-        except FileNotFoundError:
+            return type(expected).model_validate_json(self.unit_path(expected).read_bytes())
+        except (FileNotFoundError, ValidationError):
             return None
-        except ValidationError:
-            path.unlink()
-            return None
+
+    def unit_path(self, unit: OracleOutcome | Claim | Curves) -> Path:
+        """Where a unit is or would be stored."""
+        return self.path / "units" / unit.filename
 
     def add_timing(self, filename: str, seconds: float) -> None:
         """Append to the timings, which are kept apart because they alone differ between equal runs."""
         with (self.path / TIMINGS).open("a", encoding="utf-8") as file:
             file.write(json.dumps({"unit": filename, "seconds": seconds}) + "\n")
 
+    def timings(self) -> pd.DataFrame:
+        """Seconds per unit, of all sessions."""
+        path, table = self.path / TIMINGS, self.path / "timings.parquet"
+        frames = [pd.read_parquet(table)] if table.exists() else []
+        if path.exists():
+            # The last line may be torn if a session was killed; a timing is not worth more than that.
+            lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+            frames.append(pd.DataFrame([json.loads(line) for line in lines]))
+        empty = pd.DataFrame({"unit": pd.Series(dtype="str"), "seconds": pd.Series(dtype="float64")})
+        combined = pd.concat([frame for frame in frames if len(frame)] or [empty])
+        return combined.drop_duplicates("unit", keep="last").sort_values("unit", ignore_index=True)
+
     def finish_timings(self) -> None:
         """Fold the timings of this session into `timings.parquet`."""
-        path, table = self.path / TIMINGS, self.path / "timings.parquet"
-        if not path.exists():
-            return
-        # The last line may be torn if a session was killed; a timing is not worth more than that.
-        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
-        frames = [pd.DataFrame([json.loads(line) for line in lines], columns=["unit", "seconds"])]
-        if table.exists():
-            frames.insert(0, pd.read_parquet(table))
-        combined = pd.concat(frames).drop_duplicates("unit", keep="last").sort_values("unit")
         buffer = io.BytesIO()
-        combined.to_parquet(buffer, index=False)
+        self.timings().to_parquet(buffer, index=False)
         self.write("timings.parquet", buffer.getvalue())
-        path.unlink()
+        (self.path / TIMINGS).unlink(missing_ok=True)
+
+    def seconds_per_task(self, methods: Iterable[str]) -> list[float]:
+        """Mean seconds of each method's claims; NaN where it has none."""
+        timings = self.timings()
+        folders = (f"claims/{slug(method)}/" for method in methods)
+        return [float(timings.loc[timings["unit"].str.startswith(folder), "seconds"].mean()) for folder in folders]

@@ -19,10 +19,10 @@ from pydantic import ValidationError
 from harness import work
 from harness.claims import task_id
 from harness.controls import CONTROLS
-from harness.errors import BadRun
+from harness.errors import CannotWrite
 from harness.manifest import Manifest, MethodEntry
 from harness.pool import Job, Limits, run_jobs
-from harness.run_directory import RunDirectory
+from harness.run_directory import RunDirectory, Unit
 from harness.seeds import seed_of
 from harness.units import UNANSWERED, Claim, Curves, OracleOutcome, Status
 from harness.work import Report
@@ -99,10 +99,10 @@ class Runner:
                     yield OracleOutcome(game=game.rom_id, state=state, status="ok")
 
     def _state_is_missing(self, outcome: OracleOutcome) -> bool:
-        stored = self.directory.unit(outcome)
-        if stored is None or (self.retry_failed and stored.status in UNANSWERED):
+        if self._is_missing(outcome):
             return True
-        return stored.status == "ok" and self._answer_key(outcome.game, outcome.state) is None
+        stored = self.directory.unit(outcome)
+        return stored is not None and stored.status == "ok" and self._answer_key(outcome.game, outcome.state) is None
 
     def _oracle_job(self, outcome: OracleOutcome) -> Job:
         answer = self.directory.answer_key_path(outcome.game, outcome.state)
@@ -171,7 +171,11 @@ class Runner:
         """Question, |effect| of every cause, and the claim that is still to be made, of every task."""
         for state in self._states:
             for output, effect in zip(state.question.outputs, state.effects, strict=True):
-                yield state.question, effect, Claim(task=task_id(state.question, output), method=entry.label, status="ok")
+                yield (
+                    state.question,
+                    effect,
+                    Claim(task=task_id(state.question, output), method=entry.label, status="ok"),
+                )
 
     def _ask(self, entry: MethodEntry) -> None:
         if entry.broken:
@@ -200,7 +204,7 @@ class Runner:
         for question, claim in self._claims_without_curves():
             curves = Curves(task=claim.task, method=claim.method, status="ok")
             answer = self._scratch / curves.filename.replace("/", "-")
-            claim_path = self.directory.path / "units" / claim.filename
+            claim_path = self.directory.unit_path(claim)
             arguments = (str(self._question_path(question)), str(claim_path), str(answer))
             jobs[Job(work.curves, arguments)] = (curves, answer)
 
@@ -227,8 +231,10 @@ class Runner:
 
     # --- all passes ---------------------------------------------------------------------------------------------
 
-    def _is_missing(self, unit: Claim | Curves) -> bool:
+    def _is_missing(self, unit: Unit) -> bool:
         stored = self.directory.unit(unit)
+        if stored is None and self.directory.unit_path(unit).exists():
+            self.progress.warn(f"{self.directory.unit_path(unit)}: damaged; it is done again")
         return stored is None or (self.retry_failed and stored.status in UNANSWERED)
 
     def _run(self, what: str, jobs: Sequence[Job], done: Callable[[Job, Report], None]) -> None:
@@ -246,7 +252,7 @@ class Runner:
             self.directory.write_unit(unit)
             self.directory.add_timing(unit.filename, seconds)
         except OSError as error:
-            raise BadRun(
+            raise CannotWrite(
                 f"{self.directory.path}: expected room to write, got {error.strerror}; nothing is lost: "
                 f"make room and continue with --resume {self.directory.path}"
             ) from error

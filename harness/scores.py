@@ -1,7 +1,7 @@
 """The scores, as pure functions of a claim and the measured effects.
 
-Throughout, `claim` is a >= 0 per cause (how much the method says the cause matters), `effect` is d = |effect| per cause.
-A constant claim, zero or not, has *vanished*: the method claims nothing. Undefined is NaN.
+Throughout, `claim` is a >= 0 per cause (how much the method says the cause matters), `effect` is d = |effect| per
+cause. A constant claim, zero or not, has *vanished*: the method claims nothing. Undefined is NaN.
 """
 
 import math
@@ -50,7 +50,13 @@ SCORES = {
             "Veritari",
         ),
         ScoreInfo(
-            "spearman", "rank correlation", "Spearman correlation, average ranks", "high", (-1, 1), "v1, v2", "Spearman 1904"
+            "spearman",
+            "rank correlation",
+            "Spearman correlation, average ranks",
+            "high",
+            (-1, 1),
+            "v1, v2",
+            "Spearman 1904",
         ),
         ScoreInfo(
             "S",
@@ -61,9 +67,17 @@ SCORES = {
             "v1",
             AUDIT,
         ),
-        ScoreInfo("M", "minimality", "number of movers over number of named causes, at most 1", "high", (0, 1), "v1", AUDIT),
         ScoreInfo(
-            "precision_at_3", "precision at 3", "overlap of the three largest claims and effects", "high", (0, 1), "v1", AUDIT
+            "M", "minimality", "number of movers over number of named causes, at most 1", "high", (0, 1), "v1", AUDIT
+        ),
+        ScoreInfo(
+            "precision_at_3",
+            "precision at 3",
+            "overlap of the three largest claims and effects",
+            "high",
+            (0, 1),
+            "v1",
+            AUDIT,
         ),
         ScoreInfo(
             "deletion_auc",
@@ -97,9 +111,9 @@ def is_constant(values: Causes) -> bool:
 
 
 def pearson(claim: Causes, effect: Causes) -> float:
-    """Pearson correlation: 1 is a claim proportional to the effects up to an offset, 0 is chance; NaN if effect is constant.
+    """Pearson correlation: 1 is a claim proportional to the effects up to an offset, 0 is chance.
 
-    A vanished claim has 0 by definition.
+    A vanished claim has 0 by definition; NaN if the effect is constant.
 
     >>> round(pearson(np.array([1.0, 2.0, 4.0]), np.array([2.0, 4.0, 8.0])), 12)
     1.0
@@ -116,7 +130,7 @@ def pearson(claim: Causes, effect: Causes) -> float:
 
 def _centred(values: Causes) -> Causes:
     scaled = values / np.abs(values).max()
-    return scaled - scaled.mean()
+    return np.asarray(scaled - scaled.mean())
 
 
 def log_pearson(claim: Causes, effect: Causes) -> float:

@@ -39,12 +39,12 @@ def _nanmean(values: Float[np.ndarray, "*any"]) -> Float[np.ndarray, "*any"]:
     present = ~np.isnan(values)
     count = present.sum(axis=-1)
     total = np.where(present, values, 0.0).sum(axis=-1)
-    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+    return np.asarray(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0))
 
 
 def drawn_games(n_games: int, *, seed: int, n_draws: int = N_DRAWS) -> Int[np.ndarray, "draw game"]:
     """Indices of games drawn with replacement; the same seed gives all methods the same draws."""
-    return np.random.default_rng(seed).integers(n_games, size=(n_draws, n_games))
+    return np.random.default_rng(seed).integers(max(n_games, 1), size=(n_draws, n_games))
 
 
 def interval(values: Games, draws: Int[np.ndarray, "draw game"]) -> Interval:
@@ -87,4 +87,3 @@ def _t_interval(estimate: float, left_out: Float[np.ndarray, " game"]) -> Interv
     error = math.sqrt((n_games - 1) / n_games * float(((left_out - left_out.mean()) ** 2).sum()))
     half = float(t.ppf((1 + LEVEL) / 2, n_games - 1)) * error
     return Interval(estimate - half, estimate + half, "t")
-

@@ -7,6 +7,7 @@ told where effects are.
 
 import hashlib
 import inspect
+import json
 import os
 import resource
 import time
@@ -15,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
 from games.catalog import game
@@ -22,16 +24,19 @@ from games.errors import UnknownName, VeritariError
 from harness.claims import ask
 from harness.curves import CurveMeter, measure_curves
 from harness.manifest import MethodEntry
+from harness.seeds import seed_of
 from harness.units import Claim
 from harness.world import world_of
 from methods.method import BadMethod, Method, NotApplicable
 from methods.registry import BadSpec, BrokenPlugin, NameTaken, resolve
 from oracle.effects import AnswerKey, measure
+from oracle.emulator import Emulator
 from oracle.errors import DamagedFile
 from oracle.output import Output
 from oracle.protocol import protocol
 from oracle.store import Store, store_key, write_atomically
 from oracle.task import Question
+from oracle.verification import fresh_digests, random_interventions, recipe_digests
 
 LONGEST_REASON = 500
 GIB = 2**30
@@ -143,6 +148,30 @@ def _curves(question_path: Path, claim_path: Path, answer: Path) -> str:
     given = Claim.model_validate_json(claim_path.read_bytes())
     output = _output(_question(question_path), given.task.output)
     answer.write_text(measure_curves(_meter(question_path, output), given).model_dump_json(), encoding="utf-8")
+    return ""
+
+
+class Verification(NamedTuple):
+    """One game's share of a verification: the same random interventions on both sides."""
+
+    protocol: str
+    rom_id: str
+    n_interventions: int
+    seed: int
+
+
+def digests(what: Verification, side: str, answer: str) -> Report:
+    """One side of a verification, see `oracle.verification`; writes a list of [RAM digest, screen digest]."""
+    return _guarded(lambda: _digests(what, side, Path(answer)))
+
+
+def _digests(what: Verification, side: str, answer: Path) -> str:
+    played = game(what.rom_id)
+    generator = np.random.default_rng(seed_of(what.seed, "verify", what.protocol, what.rom_id))
+    sequence = random_interventions(what.n_interventions, generator=generator)
+    run_sequence = {"recipe": recipe_digests, "fresh": fresh_digests}[side]
+    found = run_sequence(lambda: Emulator(played), protocol(what.protocol).trace(played, 0), sequence)
+    answer.write_text(json.dumps([[each.ram, each.screen] for each in found]), encoding="utf-8")
     return ""
 
 

@@ -1,4 +1,4 @@
-"""A machine that stands at an analysis state, with its reference run: what rollouts of methods and curves are run on."""
+"""A machine that stands at an analysis state, with its reference run: where methods and curves run rollouts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -136,7 +136,7 @@ class FunctionMethod(Method):
         return replace(self, values=tuple(values.items()))
 
 
-def method(
+def method(  # noqa: PLR0913  # the fields of `Declaration`, by keyword
     name: str,
     *,
     domain: Domain,
@@ -170,7 +170,9 @@ def checked_attribution(answer: object, n_expected: int) -> torch.Tensor:
     if not isinstance(answer, torch.Tensor):
         raise BadMethod(f"attribution: expected a torch.Tensor, got {type(answer).__name__}; return a tensor")
     if answer.shape != (n_expected,):
-        raise BadMethod(f"attribution: expected shape ({n_expected},), got {tuple(answer.shape)}; return one number each")
+        raise BadMethod(
+            f"attribution: expected shape ({n_expected},), got {tuple(answer.shape)}; return one number each"
+        )
     if answer.is_complex():
         raise BadMethod(f"attribution: expected real numbers, got {answer.dtype}; return a float tensor")
     values = answer.detach().to(device="cpu", dtype=torch.float64)

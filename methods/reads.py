@@ -75,12 +75,11 @@ def build_read(question: Question, output: Output, kind: str) -> torch.nn.Module
     return HardRead(smooth) if kind == "hard" else smooth
 
 
-def input_gradient(
-    read: torch.nn.Module, ram: Float[torch.Tensor, " byte"]
-) -> Float[torch.Tensor, " byte"]:
+def input_gradient(read: torch.nn.Module, ram: Float[torch.Tensor, " byte"]) -> Float[torch.Tensor, " byte"]:
     """The L1 norm, over the outputs of the read, of its Jacobian's rows at `ram`: one number >= 0 per byte."""
-    jacobian = torch.autograd.functional.jacobian(read, ram)
-    return torch.as_tensor(jacobian).abs().sum(0)
+    point = ram.detach().clone().requires_grad_()
+    rows = [torch.autograd.grad(value, point, retain_graph=True)[0] for value in read(point)]
+    return torch.stack(rows).abs().sum(0)
 
 
 def _tent(distance: Float[torch.Tensor, "*any"]) -> Float[torch.Tensor, "*any"]:

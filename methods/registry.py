@@ -115,7 +115,9 @@ def _from_plugin(target: str) -> Method:
     module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
     if not hasattr(module, attribute):
         known = [name for name, value in vars(module).items() if isinstance(value, Method)]
-        raise BrokenPlugin(f"{place}: expected a method named {attribute!r}, got none; it has: {', '.join(known) or 'no method'}")
+        raise BrokenPlugin(
+            f"{place}: expected a method named {attribute!r}, got none; it has: {', '.join(known) or 'no method'}"
+        )
     found = _as_method(getattr(module, attribute), target)
     name = found.declaration.name
     if name in registered() and registered()[name].value.partition(":")[0] != module.__name__:
@@ -137,7 +139,9 @@ def _load_file(path: Path) -> ModuleType:
         specification.loader.exec_module(module)
     except Exception as error:  # whatever foreign code raises while it is imported is the user's to read
         del sys.modules[name]
-        raise BrokenPlugin(f"{path}: expected a file that imports, got {type(error).__name__}: {error}; mend it") from error
+        raise BrokenPlugin(
+            f"{path}: expected a file that imports, got {type(error).__name__}: {error}; mend it"
+        ) from error
     return module
 
 

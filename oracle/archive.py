@@ -31,4 +31,6 @@ def unpack(content: bytes, name: str) -> tuple[dict[str, Any], dict[str, np.ndar
             arrays = {key: archive[key] for key in archive.files}
         return json.loads(str(arrays.pop(TEXT))), arrays
     except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise DamagedFile(f"{name}: expected an archive of ours, got {error!s}; delete it to have it rebuilt") from error
+        raise DamagedFile(
+            f"{name}: expected an archive of ours, got {error!s}; delete it to have it rebuilt"
+        ) from error

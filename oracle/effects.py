@@ -77,7 +77,9 @@ class AnswerKey(BaseModel):
 _ARRAYS = {"effects", "reference_value", "final_ram", "footprints", "reference_ram", "reference_screen"}
 
 
-def measure(protocol: AuditProtocol, game: Game, state: int, fresh_machine: Callable[[], Machine] | None = None) -> AnswerKey:
+def measure(
+    protocol: AuditProtocol, game: Game, state: int, fresh_machine: Callable[[], Machine] | None = None
+) -> AnswerKey:
     """Measure one game-state: every cause is run once, every output is read from its final snapshot.
 
     Raises:
@@ -131,7 +133,9 @@ def reference_run(rollouts: ExactRollouts) -> Snapshot:
                 "this game-state can't be measured"
             )
     if first.terminal:
-        raise InvalidState(f"reference tail: expected a game that runs to frame {len(rollouts.trace.actions)}, got game over")
+        raise InvalidState(
+            f"reference tail: expected a game that runs to frame {len(rollouts.trace.actions)}, got game over"
+        )
     return first
 
 

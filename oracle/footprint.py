@@ -14,7 +14,7 @@ from oracle.task import SamplerGeometry
 
 POKE = 24
 HALF_WINDOW = (8, 16)
-# A byte whose poke changes more than this many times the pixels near its sprite repaints the screen instead of moving it.
+# A byte whose poke changes more than this many times the pixels near its sprite repaints the screen, it moves nothing.
 GLOBAL_CHANGE_RATIO = 8
 # Two bytes that place a sprite in many games; the published audit falls back on them where no name says "position".
 FALLBACK_ADDRESSES = (49, 54)
@@ -43,7 +43,7 @@ class Footprint:
     def near(self, cell: tuple[int, int]) -> Int[np.ndarray, "pixel 2"]:
         """The changed pixels (row, column) in the window around `cell`, in absolute coordinates."""
         pixels = np.argwhere(self.changed)
-        return pixels[(np.abs(pixels - cell) <= HALF_WINDOW).all(axis=1)]
+        return np.asarray(pixels[(np.abs(pixels - cell) <= HALF_WINDOW).all(axis=1)])
 
 
 def names_a_position(name: str) -> bool:

@@ -21,7 +21,8 @@ CPU_REGISTERS = "A X Y SP IR PC N? V? B? D? I? notZ? C? execution_status".split(
 RIOT_REGISTERS = [
     "ram_size",
     *(f"ram[{address}]" for address in range(128)),
-    *"timer interval_shift cycles_when_timer_set cycles_when_interrupt_reset timer_read_after_interrupt? DDRA DDRB".split(),
+    *"timer interval_shift cycles_when_timer_set cycles_when_interrupt_reset".split(),
+    *"timer_read_after_interrupt? DDRA DDRB".split(),
 ]
 
 TIA_REGISTERS = (
@@ -109,7 +110,9 @@ def _registers(serialized: bytes, device: str) -> dict[str, Register]:
         kind = marked[-1] if marked[-1] in "?#" else ""
         offset = start + 4 * index
         if kind == "?" and _word(serialized, offset) not in (TRUE, FALSE):
-            raise UnknownLayout(f"emulator state: {device}.{marked[:-1]}: expected a truth value; install the ale-py of constraints.txt")
+            raise UnknownLayout(
+                f"emulator state: {device}.{marked[:-1]}: expected a truth value; install the ale-py of constraints.txt"
+            )
         registers[marked.rstrip("?#")] = Register(offset, kind)
     return registers
 

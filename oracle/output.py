@@ -30,8 +30,8 @@ class Output:
     ) -> Float[np.ndarray, " rollout"]:
         """y of each rollout, from its final RAM and the pixels in which it differs from the reference run."""
         if self.ram_address is not None:
-            return final_ram[:, self.ram_address].astype(np.float64)
-        return changed.sum(axis=(1, 2)).astype(np.float64)
+            return np.asarray(final_ram[:, self.ram_address], dtype=np.float64)
+        return np.asarray(changed.sum(axis=(1, 2)), dtype=np.float64)
 
 
 def content_output(ram_address: int) -> Output:

@@ -1,6 +1,6 @@
 """Protocols: how states, causes and outputs are chosen. Everything else is the same for all of them."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from games.catalog import Game
 from games.errors import unknown_name
@@ -27,6 +27,9 @@ class AuditProtocol(Protocol):
     @property
     def n_states(self) -> int:
         """States per game."""
+
+    def parameters(self) -> dict[str, Any]:
+        """Its name and whatever else makes it this protocol: part of every record and store key."""
 
     def exclusion(self, game: Game) -> str:
         """Why a game can't be asked about at all; empty if it can."""

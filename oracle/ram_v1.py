@@ -1,10 +1,11 @@
 """Protocol ram-v1: the choices of the published audit (arXiv 2606.22447), reproduced so that results stay comparable.
 
-Its weak choices are kept as well: one early state per game, `set` and `occlude` as separate causes, an action cause that
-is the identity, and a content byte picked by the very effects it is scored on.
+Its weak choices are kept as well: one early state per game, `set` and `occlude` as separate causes, an action cause
+that is the identity, and a content byte picked by the very effects it is scored on.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
@@ -43,6 +44,10 @@ class RamV1:
     name: str = "ram-v1"
     score_version: str = "v1"
     n_states: int = 1
+
+    def parameters(self) -> dict[str, Any]:
+        """Nothing can be chosen: ram-v1 is what was published."""
+        return asdict(self)
 
     def exclusion(self, game: Game) -> str:
         """Why a game can't be asked about at all; empty if it can."""

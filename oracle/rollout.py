@@ -50,13 +50,15 @@ class ExactRollouts:
         self.n_rollouts = self.n_frames = self.n_rebuilds = 0
         self.prefix_ram: UInt8[np.ndarray, "frame byte"] = self._boot()
         if self._machine.terminal():
-            raise InvalidState(f"trace: expected a game that runs at frame {trace.frame}, got game over; choose another trace")
+            raise InvalidState(
+                f"trace: expected a game that runs at frame {trace.frame}, got game over; choose another trace"
+            )
         self._reference = self._arrive()
 
     @property
     def ram(self) -> UInt8[np.ndarray, " byte"]:
         """RAM at f*."""
-        return self.prefix_ram[-1].copy()
+        return np.array(self.prefix_ram[-1])
 
     def run(self, interventions: Sequence[Intervention], tail: Sequence[int] | None = None) -> Snapshot:
         """Intervene at f* and play the tail (the trace's own by default); the snapshot after its last frame."""
@@ -126,7 +128,7 @@ def intervene(machine: Machine, interventions: Sequence[Intervention], tail: Seq
 
 
 def replay(fresh_machine: Callable[[], Machine], trace: Trace, interventions: Sequence[Intervention]) -> Snapshot:
-    """The same run played once, straight through on a fresh machine: the slow way that every exact rollout must match."""
+    """The same run, straight through on a fresh machine: the slow way that every exact rollout must match."""
     machine = fresh_machine()
     for action in trace.prefix:
         machine.act(action)

@@ -10,7 +10,7 @@ WARM_UP_FRAMES = 2
 
 @dataclass(frozen=True)
 class Trace:
-    """The fixed actions of a run. The first `frame` are the prefix up to f*, the others the tail; its length is the horizon."""
+    """The fixed actions of a run: the first `frame` are the prefix up to f*, the others the tail (the horizon)."""
 
     actions: tuple[int, ...]
     frame: int

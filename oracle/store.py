@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import tempfile
-from dataclasses import asdict, is_dataclass
 from pathlib import Path
 
 import ale_py
@@ -30,8 +29,7 @@ def default_store() -> Path:
 def store_key(protocol: AuditProtocol, game: Game, state: int) -> str:
     """The name of the entry of one game-state."""
     named = [(byte.address, byte.name) for byte in game.named_bytes]
-    parameters = asdict(protocol) if is_dataclass(protocol) and not isinstance(protocol, type) else {}
-    identity = [game.rom_id, game.rom_md5, named, ale_py.__version__, protocol.name, parameters, state, ORACLE_VERSION]
+    identity = [game.rom_id, game.rom_md5, named, ale_py.__version__, protocol.parameters(), state, ORACLE_VERSION]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
 
 

@@ -55,7 +55,7 @@ class Question(BaseModel):
     @property
     def ram(self) -> UInt8[np.ndarray, " byte"]:
         """RAM at f*."""
-        return self.reference_pool[-1]
+        return np.asarray(self.reference_pool[-1])
 
     def to_bytes(self) -> bytes:
         """The archive of this question."""

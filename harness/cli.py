@@ -1,0 +1,347 @@
+"""The command `veritari`. Its commands import what they need when they run: `--help` must not wait for torch."""
+
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from games.errors import UnknownName, UnsupportedRom, VeritariError
+from harness.errors import BadRun, Interrupted, WrongUsage
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Grades attribution methods against measured truth: the Atari 2600, one intervention at a time.",
+)
+methods_app = typer.Typer(no_args_is_help=True, help="List methods, and check one.")
+games_app = typer.Typer(no_args_is_help=True, help="List games, and show one.")
+app.add_typer(methods_app, name="methods")
+app.add_typer(games_app, name="games")
+
+USAGE_ERRORS = (UnknownName, UnsupportedRom, WrongUsage, BadRun)
+# Typer carries its own copy of click and exports its exceptions only in part.
+CommandLineError: type[Exception] = next(
+    base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
+)
+FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Games = Annotated[str, typer.Option(help="A set (core, scored, all) or games, separated by commas.")]
+ProtocolName = Annotated[str, typer.Option("--protocol", help="How states, causes and outputs are chosen.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Worker processes; as many as there are cores if not given.")]
+Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds that one unit of work may take.")]
+Memory = Annotated[float, typer.Option(min=0.5, help="GiB of address space that a worker may take.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything that is random.")]
+RunPath = Annotated[Path, typer.Argument(help="A run directory.")]
+
+
+@app.callback()
+def options(
+    *,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")] = False,
+) -> None:
+    """Options of all commands."""
+    del debug  # read by `main`, before anything can go wrong
+
+
+@app.command()
+def run(
+    context: typer.Context,
+    *,
+    protocol: ProtocolName = "ram-v1",
+    games: Games = "scored",
+    methods: Annotated[
+        str,
+        typer.Option(
+            help="default, all, or specifications: name, path/file.py:name, package.module:name(parameter=1)."
+        ),
+    ] = "default",
+    seed: Seed = 0,
+    workers: Workers = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A new directory for the run; results/runs/<time>-<protocol> if not given.")
+    ] = None,
+    resume: Annotated[Path | None, typer.Option(help="Continue this run, with its own settings.")] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="With --resume: try failures again.")] = False,
+    timeout: Timeout = 120.0,
+    memory: Memory = 4.0,
+    store: Annotated[Path | None, typer.Option(help="Where measured effects are kept between runs.")] = None,
+    json: Json = False,
+) -> None:
+    """Grade methods on games and print the leaderboard."""
+    _require_settings_fit(context, resume=resume, retry_failed=retry_failed)
+    # Before the heavy imports: who waits sees at once that something happens.
+    what = f"resuming {resume}" if resume else f"protocol {protocol}, games {games}, methods {methods}"
+    typer.echo(f"veritari run: {what}", err=True)
+    from harness import api, views
+    from harness.terminal import Bar, print_text
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with Bar() as progress:
+        if resume:
+            finished = api.resume(resume, workers=workers, retry_failed=retry_failed, store=store, progress=progress)
+        else:
+            finished = api.run(
+                protocol=protocol,
+                games=games,
+                methods=methods,
+                seed=seed,
+                workers=workers,
+                out=out,
+                timeout_seconds=timeout,
+                memory_gib=memory,
+                store=store,
+                progress=progress,
+            )
+    if json:
+        print_text(views.to_json(finished.leaderboard))
+    else:
+        views.print_leaderboard(finished)
+        print_text(f"run: {finished.path}   drill down: veritari show {finished.path} --game GAME")
+    if len(finished.failures):
+        raise typer.Exit(FAILED)
+
+
+def _require_settings_fit(context: typer.Context, *, resume: Path | None, retry_failed: bool) -> None:
+    if retry_failed and not resume:
+        raise WrongUsage("--retry-failed: expected with --resume RUN; add it")
+    if not resume:
+        return
+    settings = ("protocol", "games", "methods", "seed", "out", "timeout", "memory")
+    sources = {name: context.get_parameter_source(name) for name in settings}
+    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    if given:
+        raise WrongUsage(
+            f"--resume: expected the settings of its manifest, got --{', --'.join(given)} as well; leave them out"
+        )
+
+
+@app.command()
+def show(
+    run_path: RunPath,
+    *,
+    game: Annotated[str, typer.Option(help="The drill-down of one game.")] = "",
+    method: Annotated[str, typer.Option(help="The games of one method; with --game, only its claims.")] = "",
+    cause: Annotated[str, typer.Option(help="With --game: only this cause, such as 'ram[49]:set'.")] = "",
+    state: Annotated[int, typer.Option(min=0, help="With --game: which state.")] = 0,
+    json: Json = False,
+) -> None:
+    """Show a run: its leaderboard, the games of a method, or one game."""
+    from harness import api, views
+    from harness.terminal import print_table, print_text
+
+    if cause and not game:
+        raise WrongUsage("--cause: expected with --game GAME; add it")
+    shown = api.load_run(run_path)
+    if game and json:
+        print_text(views.to_json(views.game_view(shown, views.Selection(game, state, method, cause))))
+    elif game:
+        views.print_game(shown, views.Selection(game, state, method, cause))
+    elif method:
+        table = views.method_view(shown, method)
+        print_text(views.to_json(table)) if json else print_table(table, title=f"{method}: per game")
+    elif json:
+        print_text(views.to_json(shown.leaderboard))
+    else:
+        views.print_leaderboard(shown)
+
+
+@app.command()
+def rescore(run_path: RunPath, *, json: Json = False) -> None:
+    """Score stored claims again and write the tables anew."""
+    from harness import api, views
+    from harness.terminal import print_text
+
+    finished = api.rescore(run_path)
+    if json:
+        print_text(views.to_json(finished.leaderboard))
+    else:
+        views.print_leaderboard(finished)
+
+
+@app.command()
+def verify(
+    *,
+    games: Games = "scored",
+    protocol: ProtocolName = "ram-v1",
+    interventions: Annotated[
+        int, typer.Option(min=1, help="Interventions per game; half of them write 2 to 128 bytes.")
+    ] = 50,
+    seed: Seed = 0,
+    workers: Workers = None,
+    timeout: Timeout = 600.0,
+    json: Json = False,
+) -> None:
+    """Check that rollouts are exact: random interventions against fresh interfaces in another process."""
+    typer.echo(f"veritari verify: games {games}, {interventions} interventions each", err=True)
+    from os import cpu_count
+
+    from games.catalog import select_games
+    from harness.pool import Limits
+    from harness.terminal import Bar, print_table, print_text
+    from harness.verify import verify as verify_games
+    from harness.views import to_json
+    from oracle.protocol import protocol as protocol_of
+
+    limits = Limits(workers or cpu_count() or 1, timeout, 4.0)
+    with Bar() as progress:
+        table = verify_games(
+            select_games(games),
+            protocol=protocol_of(protocol).name,
+            n_interventions=interventions,
+            seed=seed,
+            limits=limits,
+            progress=progress,
+        )
+    unchecked = int((table["interventions"] == 0).sum())
+    ram, screen = int(table["ram_mismatches"].sum()), int(table["screen_mismatches"].sum())
+    if json:
+        print_text(to_json(table))
+    else:
+        remarkable = table[table["note"] != ""]
+        if len(remarkable):
+            print_table(remarkable, title="games with a mismatch or a problem")
+        print_text(
+            f"{len(table)} games, {int(table['interventions'].sum())} interventions: "
+            f"{ram} RAM mismatches, {screen} screen mismatches, {unchecked} games not checked"
+        )
+    if ram or unchecked:
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def doctor(*, json: Json = False) -> None:
+    """Examine this installation: emulator, ROMs, store, worker processes."""
+    import pandas as pd
+
+    from harness.doctor import examine
+    from harness.terminal import print_table, print_text
+    from harness.views import to_json
+    from oracle.store import default_store
+
+    findings = pd.DataFrame([vars(finding) for finding in examine(default_store())])
+    print_text(to_json(findings)) if json else print_table(findings, title="veritari doctor")
+    if not findings["fine"].all():
+        raise typer.Exit(FAILED)
+
+
+@methods_app.command("list")
+def methods_list(*, json: Json = False) -> None:
+    """The registered methods and the controls."""
+    import pandas as pd
+
+    from harness.controls import CONTROL_ENTRIES
+    from harness.terminal import print_table, print_text
+    from harness.views import to_json
+    from methods.registry import registered, resolve
+
+    columns = ["name", "title", "family", "access", "domain", "source"]
+    methods = [resolve(name) for name in registered()]
+    table = pd.DataFrame([vars(each) for each in (*(method.declaration for method in methods), *CONTROL_ENTRIES)])
+    table["name"] = table["name"].fillna(table["label"])
+    table = table[columns]
+    parameters = [str(method.parameters() or "") for method in methods]
+    table["parameters"] = [*parameters, *("" for _ in CONTROL_ENTRIES)]
+    print_text(to_json(table)) if json else print_table(table, title="methods")
+
+
+@methods_app.command("check")
+def methods_check(
+    spec: Annotated[
+        str, typer.Argument(help="A registered name, path/file.py:name or package.module:name(parameter=1).")
+    ],
+    *,
+    protocol: ProtocolName = "ram-v1",
+    game: Annotated[str, typer.Option(help="The game it is asked about.")] = "pong",
+    seed: Seed = 0,
+    timeout: Timeout = 120.0,
+    memory: Memory = 4.0,
+    json: Json = False,
+) -> None:
+    """Check that a method keeps the contract; what to run while writing one."""
+    typer.echo(f"veritari methods check: {spec} on {game}", err=True)
+    import pandas as pd
+
+    from harness.check import check_method
+    from harness.pool import Limits
+    from harness.terminal import print_table, print_text
+    from harness.views import to_json
+
+    verdicts = check_method(spec, protocol_name=protocol, rom_id=game, seed=seed, limits=Limits(1, timeout, memory))
+    table = pd.DataFrame([vars(verdict) for verdict in verdicts])
+    print_text(to_json(table)) if json else print_table(table, title=spec)
+    if not table["kept"].all():
+        raise typer.Exit(FAILED)
+
+
+@games_app.command("list")
+def games_list(*, games: Games = "all", json: Json = False) -> None:
+    """The games, and which sets they are in."""
+    import pandas as pd
+
+    from games.catalog import game_sets, select_games
+    from harness.terminal import print_table, print_text
+    from harness.views import to_json
+
+    sets = {name: members for name, members in game_sets().items() if name != "all"}
+    rows = [
+        (
+            game.rom_id,
+            game.title,
+            game.gymnasium_id,
+            len(game.named_bytes),
+            " ".join(name for name, members in sets.items() if game.rom_id in members),
+        )
+        for game in select_games(games)
+    ]
+    table = pd.DataFrame(rows, columns=["game", "title", "gymnasium_id", "named_bytes", "sets"])
+    print_text(to_json(table)) if json else print_table(table, title="games")
+
+
+@games_app.command("show")
+def games_show(rom_id: Annotated[str, typer.Argument(help="A game, such as pong.")], *, json: Json = False) -> None:
+    """One game: title, ROM checksum and named bytes."""
+    import pandas as pd
+
+    from games.catalog import game as game_of
+    from harness.terminal import print_table, print_text
+
+    game = game_of(rom_id)
+    if json:
+        print_text(game.model_dump_json(indent=2))
+        return
+    print_text(f"{game.title} ({game.rom_id}), {game.gymnasium_id}, ROM MD5 {game.rom_md5}")
+    if game.named_bytes:
+        print_table(pd.DataFrame([byte.model_dump() for byte in game.named_bytes]), title="named bytes")
+    else:
+        print_text("no named bytes: excluded under ram-v1")
+
+
+def main() -> None:
+    """Run the command; every error of the user's is one line."""
+    from harness.terminal import print_error
+
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    debug = len(arguments) < len(sys.argv) - 1
+    try:
+        sys.exit(app(arguments, standalone_mode=False) or 0)
+    except CommandLineError as error:
+        print_error(f"{error.format_message()} See: veritari --help")  # type: ignore[attr-defined]
+        sys.exit(WRONG_USAGE)
+    except (KeyboardInterrupt, typer.Abort):
+        print_error("interrupted")
+        sys.exit(INTERRUPTED)
+    except VeritariError as error:
+        if debug:
+            raise
+        print_error(str(error))
+        sys.exit(_exit_code(error))
+
+
+def _exit_code(error: VeritariError) -> int:
+    if isinstance(error, Interrupted):
+        return INTERRUPTED
+    return WRONG_USAGE if isinstance(error, USAGE_ERRORS) else FAILED

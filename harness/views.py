@@ -1,0 +1,185 @@
+"""What `veritari show` shows: leaderboard, a method's games, and the drill-down of one game."""
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from games.catalog import game as game_of
+from games.errors import unknown_name
+from harness.api import Run
+from harness.leaderboard import MARKDOWN_COLUMNS, printed
+from harness.terminal import bar, print_table, print_text
+
+SCORE_COLUMNS = [
+    "method",
+    "F",
+    "spearman",
+    "S",
+    "M",
+    "precision_at_3",
+    "deletion_auc",
+    "insertion_auc",
+    "status",
+    "reason",
+]
+GAME_COLUMNS = ["game", "F", "F_content", "F_position", "S", "M", "note"]
+
+
+def leaderboard_view(run: Run) -> pd.DataFrame:
+    """The leaderboard as printed, with the seconds per task that equal runs do not share."""
+    board = run.leaderboard
+    view = pd.DataFrame(
+        {heading: [printed(row, name) for _, row in board.iterrows()] for name, heading in MARKDOWN_COLUMNS.items()}
+    )
+    view["seconds/task"] = [
+        f"{seconds:.3f}" if not math.isnan(seconds) else "—" for seconds in run.seconds_per_task(board["method"])
+    ]
+    return view
+
+
+def print_leaderboard(run: Run) -> None:
+    """The leaderboard, what is excluded, what failed, what is still to do."""
+    settings = run.manifest.settings
+    print_table(
+        leaderboard_view(run),
+        title=f"{settings.protocol}, machine, games {settings.games}, seed {settings.seed}",
+        n_key_columns=2,
+    )
+    for name, reason in run.board.excluded.items():
+        print_text(f"excluded: {name}: {reason}")
+    failures = run.failures
+    if len(failures):
+        print_text(f"{len(failures)} failures, see {run.path / 'failures.csv'}; the first: {_first_failure(failures)}")
+    if not run.is_finished:
+        print_text(f"unfinished: continue with: veritari run --resume {run.path}")
+
+
+def _first_failure(failures: pd.DataFrame) -> str:
+    first = failures.iloc[0]
+    return (
+        " ".join(str(part) for part in (first["method"], first["game"], first["output"], first["status"]))
+        + f": {first['reason']}"
+    )
+
+
+def method_view(run: Run, method: str) -> pd.DataFrame:
+    """One row per game of a method.
+
+    Raises:
+        UnknownName: the run has no such method.
+    """
+    per_game = run.per_game
+    known = [entry.label for entry in run.manifest.methods]
+    if method not in known:
+        raise unknown_name("method of this run", method, known)
+    return per_game[per_game["method"] == method][GAME_COLUMNS].reset_index(drop=True)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which part of a run to look at; an empty method or cause stands for all."""
+
+    game: str
+    state: int = 0
+    method: str = ""
+    cause: str = ""
+
+
+@dataclass(frozen=True)
+class OutputView:
+    """One output of one game-state: the question, every claim beside the effects, and the scores."""
+
+    game: str
+    state: int
+    frame: int
+    horizon_frames: int
+    output: str
+    regime: str
+    reference_value: float
+    causes: pd.DataFrame
+    scores: pd.DataFrame
+
+
+def game_view(run: Run, selection: Selection) -> list[OutputView]:
+    """The drill-down of one game-state: its outputs, each with its causes, largest effect first.
+
+    Raises:
+        UnknownName: the run has no such game, method or cause.
+    """
+    known = [entry.rom_id for entry in run.manifest.games]
+    if selection.game not in known:
+        raise unknown_name("game of this run", selection.game, known)
+    claims = run.claims[(run.claims["game"] == selection.game) & (run.claims["state"] == selection.state)]
+    for column, wanted in (("method", selection.method), ("cause", selection.cause)):
+        if wanted and wanted not in set(claims[column]):
+            raise unknown_name(f"{column} of {selection.game} in this run", wanted, claims[column].unique())
+    return [_output_view(run, selection, str(output), rows) for output, rows in claims.groupby("output", sort=False)]
+
+
+def _output_view(run: Run, selection: Selection, output: str, claims: pd.DataFrame) -> OutputView:
+    answer_key = run.directory.answer_key(selection.game, selection.state)
+    question = answer_key.question
+    index = [each.name for each in question.outputs].index(output)
+    causes = _causes_table(claims, [entry.label for entry in run.manifest.methods], selection)
+    at_state = (run.records["game"] == selection.game) & (run.records["state"] == selection.state)
+    scores = run.records[at_state & (run.records["output"] == output)]
+    return OutputView(
+        game=question.game,
+        state=question.state,
+        frame=question.trace.frame,
+        horizon_frames=len(question.trace.tail),
+        output=output,
+        regime=question.outputs[index].regime,
+        reference_value=float(answer_key.reference_value[index]),
+        causes=causes[causes["cause"] == selection.cause] if selection.cause else causes,
+        scores=scores[SCORE_COLUMNS],
+    )
+
+
+def _causes_table(claims: pd.DataFrame, methods: list[str], selection: Selection) -> pd.DataFrame:
+    """One row per cause: name, signed effect, flags, and what each method claims; largest effect first."""
+    table = claims.pivot(index="cause", columns="method", values="claim")
+    # The oracle's claim is the effect, which stands beside it anyway.
+    shown = (
+        [selection.method] if selection.method else [label for label in methods if label in table and label != "oracle"]
+    )
+    effects = claims.drop_duplicates("cause").set_index("cause")[["effect", "flags"]]
+    joined = effects.join(table[shown])
+    joined.insert(0, "name", [_byte_name(selection.game, str(label)) for label in joined.index])
+    order = joined["effect"].abs().sort_values(ascending=False, kind="stable").index
+    return joined.loc[order].reset_index()
+
+
+def _byte_name(game: str, label: str) -> str:
+    named = {f"ram[{byte.address}]": byte.name for byte in game_of(game).named_bytes}
+    return named.get(label.partition(":")[0], "")
+
+
+def print_game(run: Run, selection: Selection) -> None:
+    """The drill-down of one game in the terminal."""
+    views = game_view(run, selection)
+    if not views:
+        reason = run.board.excluded.get(selection.game, "no task of it is finished")
+        print_text(f"{selection.game}: nothing to show: {reason}")
+    for view in views:
+        causes = view.causes.copy()
+        largest = causes["effect"].abs().max()
+        causes.insert(3, "", [bar(abs(effect) / largest) if largest else "" for effect in causes["effect"]])
+        at = f"state {view.state} (frame {view.frame}, horizon {view.horizon_frames})"
+        heading = f"{view.game}, {at}: {view.regime} output {view.output}, y(reference) = {view.reference_value:g}"
+        print_table(causes, title=f"{heading}; claims per method", n_key_columns=2)
+        print_table(view.scores, title=f"{view.game}: scores on {view.output}")
+
+
+def to_json(value: Any) -> str:
+    """JSON of tables and plain values; undefined is null."""
+    if isinstance(value, pd.DataFrame):
+        return value.to_json(orient="records", indent=2, double_precision=15)
+    return json.dumps(value, indent=2, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    return json.loads(to_json(value)) if isinstance(value, pd.DataFrame) else vars(value)
