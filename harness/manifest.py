@@ -58,7 +58,7 @@ class Settings(BaseModel):
 
 
 class Costs(BaseModel):
-    """What a run has cost so far, over all its sessions."""
+    """What a run has cost so far, over all attempts."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -67,6 +67,7 @@ class Costs(BaseModel):
     wall_seconds: float = 0.0
     n_frames: int = 0
     n_rollouts: int = 0
+    peak_worker_mib: float = 0.0
     statuses: dict[str, int] = {}
 
 

@@ -116,11 +116,11 @@ class RunDirectory:
             file.write(json.dumps({"unit": filename, "seconds": seconds}) + "\n")
 
     def timings(self) -> pd.DataFrame:
-        """Seconds per unit, of all sessions."""
+        """Seconds per unit, of all attempts."""
         path, table = self.path / TIMINGS, self.path / "timings.parquet"
         frames = [pd.read_parquet(table)] if table.exists() else []
         if path.exists():
-            # The last line may be torn if a session was killed; a timing is not worth more than that.
+            # The last line may be torn if a run was killed; a timing is not worth more than that.
             lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
             frames.append(pd.DataFrame([json.loads(line) for line in lines]))
         empty = pd.DataFrame({"unit": pd.Series(dtype="str"), "seconds": pd.Series(dtype="float64")})
@@ -128,7 +128,7 @@ class RunDirectory:
         return combined.drop_duplicates("unit", keep="last").sort_values("unit", ignore_index=True)
 
     def finish_timings(self) -> None:
-        """Fold the timings of this session into `timings.parquet`."""
+        """Fold the timings of this attempt into `timings.parquet`."""
         buffer = io.BytesIO()
         self.timings().to_parquet(buffer, index=False)
         self.write("timings.parquet", buffer.getvalue())

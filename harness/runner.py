@@ -242,6 +242,7 @@ class Runner:
         self.progress.start(what, len(jobs))
 
         def advance(job: Job, report: Report) -> None:
+            self.manifest.costs.peak_worker_mib = max(self.manifest.costs.peak_worker_mib, report.peak_mib)
             done(job, report)
             self.progress.advance()
 

@@ -40,14 +40,16 @@ from oracle.verification import fresh_digests, random_interventions, recipe_dige
 
 LONGEST_REASON = 500
 GIB = 2**30
+KIB_PER_MIB = 1024
 
 
 class Report(NamedTuple):
-    """How a unit went. `text` is a reason or a warning in one line."""
+    """How a unit went. `text` is a reason or a warning in one line; `peak_mib` is the most memory its process ever held."""
 
     status: str
     text: str
     seconds: float
+    peak_mib: float = 0.0
 
 
 def prepare_worker(memory_gib: float) -> None:
@@ -209,7 +211,8 @@ def _guarded(work: Callable[[], str], refused: tuple[type[VeritariError], ...] =
         status, text = "failed", str(error)
     except BaseException as error:  # noqa: BLE001  # a plugin may raise anything, SystemExit included
         status, text = "failed", _words(error)
-    return Report(status, " ".join(text.split())[:LONGEST_REASON], time.perf_counter() - started)
+    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KIB_PER_MIB
+    return Report(status, " ".join(text.split())[:LONGEST_REASON], time.perf_counter() - started, peak_mib)
 
 
 def _words(error: BaseException) -> str:

@@ -1,0 +1,1 @@
+"""How fast the product is, as ratios to the bare emulator."""
