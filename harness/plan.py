@@ -24,7 +24,8 @@ from harness.manifest import (
     machine,
 )
 from harness.pool import Job, Limits, run_job
-from methods.registry import registered, split_specs
+from methods.registry import registered
+from methods.spec import split_specs
 from oracle.emulator import require_supported_ale
 from oracle.protocol import AuditProtocol, protocol
 

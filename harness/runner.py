@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -34,6 +34,7 @@ from oracle.task import Question
 LARGEST_ANSWER = 2**24
 
 
+@runtime_checkable
 class Progress(Protocol):
     """What the runner tells while it works."""
 

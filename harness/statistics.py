@@ -34,7 +34,7 @@ def board_value(values: Float[np.ndarray, "*draws regime game"]) -> Float[np.nda
     return _nanmean(_nanmean(values))
 
 
-def _nanmean(values: Float[np.ndarray, "*any"]) -> Float[np.ndarray, "*any"]:
+def _nanmean(values: Float[np.ndarray, "*kept averaged"]) -> Float[np.ndarray, "*kept"]:
     """Mean over the last axis without NaN; NaN where nothing is left (numpy would warn)."""
     present = ~np.isnan(values)
     count = present.sum(axis=-1)

@@ -3,7 +3,7 @@
 import math
 import sys
 import time
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -41,7 +41,7 @@ class Bar:
         self._n_units = self._n_done = 0
         self._last_line = 0.0
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Bar":  # noqa: PYI034  # beartype can't check Self on a method
         if messages.is_terminal:
             self._rich.start()
         return self

@@ -88,7 +88,7 @@ def slug(text: str) -> str:
     """A file name for any text: what can't be in one is replaced, and a hash keeps different texts apart.
 
     >>> slug("ram[54]"), slug("pong")
-    ('ram_54_-5566a56f', 'pong')
+    ('ram_54_-d5ef14ee', 'pong')
     """
     safe = re.sub(r"[^a-z0-9_]", "_", text.lower())[:60]
     return safe if safe == text else f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

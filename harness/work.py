@@ -28,7 +28,8 @@ from harness.seeds import seed_of
 from harness.units import Claim
 from harness.world import world_of
 from methods.method import BadMethod, Method, NotApplicable
-from methods.registry import BadSpec, BrokenPlugin, NameTaken, resolve
+from methods.registry import BrokenPlugin, NameTaken, resolve
+from methods.spec import BadSpec
 from oracle.effects import AnswerKey, measure
 from oracle.emulator import Emulator
 from oracle.errors import DamagedFile

@@ -1,21 +1,22 @@
 """The contract of an attribution method: what it declares, what it is asked, what its answer must be."""
 
 import inspect
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from typing import Any, ClassVar, Literal, Self, get_type_hints
+from typing import Any, ClassVar, Literal, get_type_hints
 
 import torch
 from pydantic import TypeAdapter, ValidationError
 
 from games.errors import VeritariError
+from methods.reads import ReadKind
 from oracle.task import Task
 
-Domain = Literal["ram", "cause", "pixels"]
+Domain = Literal["ram", "cause"]
 Family = Literal["gradient", "cam", "perturbation", "surrogate", "counterfactual", "control"]
 Access = Literal["read", "world"]
-ReadKind = Literal["sampler", "hard"]
 
 
 class NotApplicable(VeritariError):
@@ -32,7 +33,7 @@ class Declaration:
 
     Attributes:
         name: snake case, unique.
-        domain: what it returns one number for: `ram` per byte, `cause` per cause, `pixels` per input pixel.
+        domain: what it returns one number for: `ram` per byte, `cause` per cause.
         family: its kind, for grouping tables.
         access: `read` if it uses the read's values and gradients only, `world` if it runs rollouts.
         source: citation.
@@ -51,10 +52,12 @@ class Declaration:
     subjects: tuple[str, ...] = ("machine",)
 
     def __post_init__(self) -> None:
-        if not (self.name.isidentifier() and self.name == self.name.lower()):
-            raise BadMethod(f"method name: expected snake case like 'my_method', got {self.name!r}; rename it")
         for field, hint in get_type_hints(Declaration).items():
             _require(f"{self.name}: {field}", hint, getattr(self, field))
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):
+            raise BadMethod(f"method name: expected snake case like 'my_method', got {self.name!r}; rename it")
+        if not self.source:
+            raise BadMethod(f"{self.name}: source: expected a citation, got an empty text; say where it comes from")
 
 
 class Method(ABC):
@@ -64,15 +67,17 @@ class Method(ABC):
 
     @abstractmethod
     def attribute(self, task: Task, *, generator: torch.Generator) -> torch.Tensor:
-        """One number per RAM byte, cause or pixel; the sign is the method's own, the judge compares sizes."""
+        """One number per RAM byte or cause; the sign is the method's own, the judge compares sizes."""
 
     def claim(self, task: Task, *, generator: torch.Generator) -> torch.Tensor:
         """The attribution of `task`, checked: a float64 vector of the right length, finite.
 
         Raises:
             BadMethod: anything else came back.
-            NotApplicable: the method says so.
+            NotApplicable: the method says so, or does not explain this subject.
         """
+        if task.subject not in self.declaration.subjects:
+            raise NotApplicable(f"it explains {' and '.join(self.declaration.subjects)}, not {task.subject}")
         return checked_attribution(self.attribute(task, generator=generator), expected_length(self.declaration, task))
 
     @property
@@ -90,7 +95,7 @@ class Method(ABC):
         """The default of every parameter."""
         return {field.name: field.default for field in fields(self) if field.default is not MISSING}  # type: ignore[arg-type]
 
-    def with_parameters(self, **values: Any) -> Self:
+    def with_parameters(self, **values: Any) -> "Method":
         """The same method with other parameters.
 
         Raises:
@@ -130,10 +135,13 @@ class FunctionMethod(Method):
             if each.kind is each.KEYWORD_ONLY and each.name != "generator" and each.default is not each.empty
         }
 
-    def with_parameters(self, **values: Any) -> Self:
+    def with_parameters(self, **values: Any) -> "FunctionMethod":
         hints = get_type_hints(self.function)
         require_parameters(self.declaration.name, values, {name: hints.get(name, Any) for name in self.defaults()})
-        return replace(self, values=tuple(values.items()))
+        merged = self.parameters() | values
+        # In the order of the signature and without defaults, so that equal methods are equal.
+        changed = [(name, merged[name]) for name, default in self.defaults().items() if merged[name] != default]
+        return replace(self, values=tuple(changed))
 
 
 def method(  # noqa: PLR0913  # the fields of `Declaration`, by keyword
@@ -175,7 +183,8 @@ def checked_attribution(answer: object, n_expected: int) -> torch.Tensor:
         )
     if answer.is_complex():
         raise BadMethod(f"attribution: expected real numbers, got {answer.dtype}; return a float tensor")
-    values = answer.detach().to(device="cpu", dtype=torch.float64)
+    # A copy: a method may return the very tensor it was given.
+    values = answer.detach().to(device="cpu", dtype=torch.float64, copy=True)
     if not torch.isfinite(values).all():
         n_bad = int((~torch.isfinite(values)).sum())
         raise BadMethod(f"attribution: expected finite numbers, got {n_bad} NaN or infinite; return 0 for no claim")

@@ -6,13 +6,15 @@ at 0 is 0, max(0, z) passes the gradient at z = 0, and a clamp passes it inside 
 stop it at 0; `torch.clamp` does not.
 """
 
+from typing import Literal
+
 import torch
 from jaxtyping import Float
 
 from oracle.output import Output
 from oracle.task import Question, SamplerGeometry
 
-READ_KINDS = ("sampler", "hard")
+ReadKind = Literal["sampler", "hard"]
 
 
 class OneHotRead(torch.nn.Module):
@@ -64,10 +66,10 @@ class EmptyRead(torch.nn.Module):
     """Where no sprite was found there is nothing to render: 0, with a gradient of 0."""
 
     def forward(self, ram: Float[torch.Tensor, "*batch byte"]) -> Float[torch.Tensor, "*batch 1"]:
-        return (0.0 * ram).sum(-1, keepdim=True)
+        return (0.0 * ram.to(torch.float64)).sum(-1, keepdim=True)
 
 
-def build_read(question: Question, output: Output, kind: str) -> torch.nn.Module:
+def build_read(question: Question, output: Output, kind: ReadKind) -> torch.nn.Module:
     """The read of one output; `kind` is `sampler` or `hard`, which differ in the position regime only."""
     if output.ram_address is not None:
         return OneHotRead(len(question.ram), output.ram_address)
@@ -75,13 +77,17 @@ def build_read(question: Question, output: Output, kind: str) -> torch.nn.Module
     return HardRead(smooth) if kind == "hard" else smooth
 
 
+def jacobian(read: torch.nn.Module, ram: Float[torch.Tensor, " byte"]) -> Float[torch.Tensor, "output byte"]:
+    """d read / d byte at `ram`, one row per output of the read."""
+    point = ram.detach().clone().requires_grad_()
+    return torch.stack([torch.autograd.grad(value, point, retain_graph=True)[0] for value in read(point)])
+
+
 def input_gradient(read: torch.nn.Module, ram: Float[torch.Tensor, " byte"]) -> Float[torch.Tensor, " byte"]:
     """The L1 norm, over the outputs of the read, of its Jacobian's rows at `ram`: one number >= 0 per byte."""
-    point = ram.detach().clone().requires_grad_()
-    rows = [torch.autograd.grad(value, point, retain_graph=True)[0] for value in read(point)]
-    return torch.stack(rows).abs().sum(0)
+    return jacobian(read, ram).abs().sum(0)
 
 
-def _tent(distance: Float[torch.Tensor, "*any"]) -> Float[torch.Tensor, "*any"]:
+def _tent(distance: Float[torch.Tensor, "*shape"]) -> Float[torch.Tensor, "*shape"]:
     """The bilinear kernel max(0, 1 - |t|)."""
     return torch.clamp(1.0 - distance.abs(), min=0.0)

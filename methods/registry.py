@@ -1,28 +1,26 @@
 """Find a method by what the user writes: a registered name, `path/to/file.py:name` or `package.module:name`.
 
-Parameters follow in parentheses: `integrated_gradients(n_steps=16)`. Registered methods are the entry points of the
-group `veritari.methods`; ours are registered the same way as anybody's.
+Registered methods are the entry points of the group `veritari.methods`; ours are registered the same way as anybody's.
 """
 
-import ast
+import hashlib
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from games.errors import VeritariError, unknown_name
-from methods.method import Method
+from methods.method import Declaration, FunctionMethod, Method
+from methods.spec import BadSpec, parse_spec
 
 ENTRY_POINT_GROUP = "veritari.methods"
-
-
-class BadSpec(VeritariError):
-    """A method specification that can't be read, imported, or understood."""
 
 
 class BrokenPlugin(BadSpec):
@@ -42,32 +40,11 @@ def registered() -> dict[str, EntryPoint]:
     """
     # A package that is installed and lies in the working directory as well shows the same entry point twice.
     points = {(point.name, point.value): point for point in entry_points(group=ENTRY_POINT_GROUP)}
-    counts = Counter(name for name, _ in points)
-    for name, count in counts.items():
+    for name, count in Counter(name for name, _ in points).items():
         if count > 1:
             values = ", ".join(value for each, value in points if each == name)
             raise NameTaken(f"method {name}: expected one entry point, got {count} ({values}); uninstall one")
     return {name: point for (name, _), point in sorted(points.items())}
-
-
-def split_specs(text: str) -> list[str]:
-    """Split at commas outside parentheses, brackets and quotes.
-
-    >>> split_specs("vanilla_gradient, integrated_gradients(n_steps=8,other=2)")
-    ['vanilla_gradient', 'integrated_gradients(n_steps=8,other=2)']
-    """
-    parts, depth, quote = [""], 0, ""
-    for character in text:
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "'\"":
-            quote = character
-        depth += (character in "([{") - (character in ")]}") if not quote else 0
-        if character == "," and depth == 0 and not quote:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part.strip() for part in parts if part.strip()]
 
 
 def resolve(spec: str) -> Method:
@@ -83,41 +60,30 @@ def resolve(spec: str) -> Method:
     if ":" in target:
         found = _from_plugin(target)
     elif target in registered():
-        found = _as_method(registered()[target].load(), target)
+        found = _from_entry_point(registered()[target])
     else:
         raise unknown_name("method", target, registered())
     return found.with_parameters(**parameters) if parameters else found
 
 
-def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
-    """Target and parameters of a specification.
-
-    >>> parse_spec("path/to/plugin.py:mine(sigma=0.5)")
-    ('path/to/plugin.py:mine', {'sigma': 0.5})
-
-    Raises:
-        BadSpec: not `name` or `name(parameter=value, ...)` with plain values.
-    """
-    target, opening, rest = spec.strip().partition("(")
-    if not opening:
-        return target.strip(), {}
-    try:
-        call = ast.parse(f"f({rest}", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args or any(each.arg is None for each in call.keywords):
-            raise ValueError("positional arguments")
-        return target.strip(), {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
-    except (SyntaxError, ValueError) as error:
-        raise BadSpec(f"method {spec!r}: expected name(parameter=value, ...) with plain values, got {error}") from error
+def _from_entry_point(point: EntryPoint) -> Method:
+    with _foreign_import(f"method {point.name} ({point.value})"):
+        loaded = point.load()
+    found = _as_method(loaded, point.name)
+    if found.declaration.name != point.name:
+        raise BrokenPlugin(
+            f"{point.value}: expected a method named {point.name!r} like its entry point, "
+            f"got {found.declaration.name!r}; rename one"
+        )
+    return found
 
 
 def _from_plugin(target: str) -> Method:
     place, _, attribute = target.rpartition(":")
     module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
     if not hasattr(module, attribute):
-        known = [name for name, value in vars(module).items() if isinstance(value, Method)]
-        raise BrokenPlugin(
-            f"{place}: expected a method named {attribute!r}, got none; it has: {', '.join(known) or 'no method'}"
-        )
+        known = ", ".join(name for name, value in vars(module).items() if _is_method(value)) or "no method"
+        raise BrokenPlugin(f"{place}: expected a method named {attribute!r}, got none; it has: {known}")
     found = _as_method(getattr(module, attribute), target)
     name = found.declaration.name
     if name in registered() and registered()[name].value.partition(":")[0] != module.__name__:
@@ -128,7 +94,8 @@ def _from_plugin(target: str) -> Method:
 def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise BadSpec(f"{path}: expected a Python file, got none there; check the path")
-    name = f"veritari_plugin_{path.stem}"
+    # Two plugins may have the same file name: the hash of the path keeps their modules apart.
+    name = f"veritari_plugin_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
     specification = importlib.util.spec_from_file_location(name, path)
     if specification is None or specification.loader is None:
         raise BadSpec(f"{path}: expected a Python file that can be imported; check the path")
@@ -136,12 +103,11 @@ def _load_file(path: Path) -> ModuleType:
     # Dataclasses look their module up while it is being executed.
     sys.modules[name] = module
     try:
-        specification.loader.exec_module(module)
-    except Exception as error:  # whatever foreign code raises while it is imported is the user's to read
+        with _foreign_import(str(path)):
+            specification.loader.exec_module(module)
+    except BrokenPlugin:
         del sys.modules[name]
-        raise BrokenPlugin(
-            f"{path}: expected a file that imports, got {type(error).__name__}: {error}; mend it"
-        ) from error
+        raise
     return module
 
 
@@ -149,18 +115,47 @@ def _load_module(name: str) -> ModuleType:
     # Appended, never prepended: a user's own `methods/` folder must not shadow ours.
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
-    try:
+    with _foreign_import(f"module {name}"):
         return importlib.import_module(name)
-    except Exception as error:  # as above
-        raise BrokenPlugin(f"module {name}: expected one that imports, got {type(error).__name__}: {error}") from error
+
+
+@contextmanager
+def _foreign_import(what: str) -> Iterator[None]:
+    """Whatever foreign code raises while it is imported, `sys.exit()` included, is one line for the user."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise BrokenPlugin(f"{what}: expected something that imports, got {reason}; mend it") from error
+
+
+def _is_method(value: object) -> bool:
+    return isinstance(value, Method) or (isinstance(value, type) and hasattr(value, "declaration"))
 
 
 def _as_method(value: object, target: str) -> Method:
     if isinstance(value, Method):
+        _require_contract(value, target)
         return value
-    if isinstance(value, type) and issubclass(value, Method):
-        try:
-            return value()
-        except TypeError as error:
-            raise BrokenPlugin(f"{target}: expected a default for every parameter, got {error}") from error
-    raise BrokenPlugin(f"{target}: expected a Method or a function with @method(...), got {type(value).__name__}")
+    if not (isinstance(value, type) and issubclass(value, Method)):
+        raise BrokenPlugin(f"{target}: expected a Method or a function with @method(...), got {type(value).__name__}")
+    if not isinstance(getattr(value, "declaration", None), Declaration):
+        raise BrokenPlugin(f"{target}: expected a declaration, got none; set declaration = Declaration(...)")
+    if inspect.isabstract(value):
+        raise BrokenPlugin(f"{target}: expected a method `attribute`, got none; write it")
+    try:
+        return value()
+    except (TypeError, ValueError) as error:
+        raise BrokenPlugin(f"{target}: expected a default for every parameter, got: {error}") from error
+
+
+def _require_contract(value: Method, target: str) -> None:
+    """A function must take what it will be called with; found out now, not at the first task."""
+    if not isinstance(value, FunctionMethod):
+        return
+    arguments = inspect.signature(value.function).parameters
+    if "generator" not in arguments:
+        raise BrokenPlugin(f"{target}: expected the arguments (task, *, generator), got no generator; add it")
+    for each in arguments.values():
+        if each.kind is each.KEYWORD_ONLY and each.name != "generator" and each.default is each.empty:
+            raise BrokenPlugin(f"{target}: expected a default for every parameter, got none for {each.name!r}")

@@ -3,7 +3,9 @@
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,10 @@ import numpy as np
 from oracle.errors import DamagedFile
 
 TEXT = "json"
+DAMAGE = (
+    *(ValueError, LookupError, TypeError, SyntaxError, OSError, EOFError, MemoryError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error),
+)
 
 
 def pack(values: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
@@ -26,11 +32,16 @@ def unpack(content: bytes, name: str) -> tuple[dict[str, Any], dict[str, np.ndar
     Raises:
         DamagedFile: not an archive; `name` says which.
     """
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
+    with naming_damage(name), np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        arrays = {key: archive[key] for key in archive.files}
         return json.loads(str(arrays.pop(TEXT))), arrays
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise DamagedFile(
-            f"{name}: expected an archive of ours, got {error!s}; delete it to have it rebuilt"
-        ) from error
+
+
+@contextmanager
+def naming_damage(name: str) -> Iterator[None]:
+    """Turn whatever zip, zlib, numpy, JSON and pydantic raise on damaged bytes into one error that names the file."""
+    try:
+        yield
+    except DAMAGE as error:
+        reason = " ".join(str(error).split())[:100] or type(error).__name__
+        raise DamagedFile(f"{name}: expected an archive of ours, got {reason}; delete it to have it rebuilt") from error

@@ -3,14 +3,14 @@
 import hashlib
 import json
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, UInt8
 from pydantic import BaseModel, ConfigDict
 
 from games.catalog import Game
-from oracle.archive import pack, unpack
+from oracle.archive import naming_damage, pack, unpack
 from oracle.emulator import Emulator, Machine, Snapshot
 from oracle.errors import DegenerateTask, InvalidState, NotDeterministic
 from oracle.output import Output
@@ -61,17 +61,18 @@ class AnswerKey(BaseModel):
         return pack(values, {**arrays, "footprints": packed, "reference_pool": self.question.reference_pool})
 
     @classmethod
-    def from_bytes(cls, content: bytes, name: str) -> Self:
+    def from_bytes(cls, content: bytes, name: str) -> "AnswerKey":
         """The answer key of an archive; `name` is used in errors.
 
         Raises:
             DamagedFile: not an archive of ours.
         """
         values, arrays = unpack(content, name)
-        question = Question(**values.pop("question"), reference_pool=arrays.pop("reference_pool"))
-        columns = arrays["reference_screen"].shape[1]
-        footprints = np.unpackbits(arrays.pop("footprints"), axis=2, count=columns).astype(np.bool_)
-        return cls(question=question, footprints=footprints, **values, **arrays)
+        with naming_damage(name):
+            question = Question(**values.pop("question"), reference_pool=arrays.pop("reference_pool"))
+            columns = arrays["reference_screen"].shape[1]
+            footprints = np.unpackbits(arrays.pop("footprints"), axis=2, count=columns).astype(np.bool_)
+            return cls(question=question, footprints=footprints, **values, **arrays)
 
 
 _ARRAYS = {"effects", "reference_value", "final_ram", "footprints", "reference_ram", "reference_screen"}

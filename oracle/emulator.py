@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import ale_py
 import numpy as np
@@ -39,6 +39,7 @@ class Snapshot:
     terminal: bool
 
 
+@runtime_checkable
 class Machine(Protocol):
     """A deterministic console that can be stopped, changed in one place and run on."""
 

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from games.errors import VeritariError
 
+N_BYTES = 128
+
 
 @dataclass(frozen=True, order=True)
 class RamWrite:
@@ -13,7 +15,8 @@ class RamWrite:
     value: int
 
     def __post_init__(self) -> None:
-        _require_byte("RAM value", self.value)
+        _require_within("RAM address", self.address, N_BYTES - 1)
+        _require_within("RAM value", self.value, 255)
 
 
 @dataclass(frozen=True, order=True)
@@ -33,8 +36,9 @@ class ActionWrite:
     action: int
 
     def __post_init__(self) -> None:
-        if not 0 <= self.action <= 17:
-            raise VeritariError(f"action: expected an ALE action id 0..17, got {self.action}")
+        if self.offset < 0:
+            raise VeritariError(f"tail frame: expected an offset >= 0, got {self.offset}; the first tail frame has 0")
+        _require_within("ALE action", self.action, 17)
 
 
 Intervention = RamWrite | RegisterWrite | ActionWrite
@@ -59,6 +63,6 @@ class Cause:
     vacuous: bool
 
 
-def _require_byte(what: str, value: int) -> None:
-    if not 0 <= value <= 255:
-        raise VeritariError(f"{what}: expected a byte 0..255, got {value}")
+def _require_within(what: str, value: int, largest: int) -> None:
+    if not 0 <= value <= largest:
+        raise VeritariError(f"{what}: expected 0..{largest}, got {value}; correct it")

@@ -1,6 +1,6 @@
 """Protocols: how states, causes and outputs are chosen. Everything else is the same for all of them."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from games.catalog import Game
 from games.errors import unknown_name
@@ -13,6 +13,7 @@ from oracle.state import Trace
 from oracle.task import SamplerGeometry
 
 
+@runtime_checkable
 class AuditProtocol(Protocol):
     """What a protocol decides."""
 

@@ -3,14 +3,13 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 import torch
 from jaxtyping import Float, UInt8
 from pydantic import BaseModel, ConfigDict, Field
 
-from oracle.archive import pack, unpack
+from oracle.archive import naming_damage, pack, unpack
 from oracle.intervention import Cause, Intervention
 from oracle.output import Output, Regime
 from oracle.state import Trace
@@ -62,14 +61,15 @@ class Question(BaseModel):
         return pack(json.loads(self.model_dump_json()), {"reference_pool": self.reference_pool})
 
     @classmethod
-    def from_bytes(cls, content: bytes, name: str) -> Self:
+    def from_bytes(cls, content: bytes, name: str) -> "Question":
         """The question of an archive; `name` is used in errors.
 
         Raises:
             DamagedFile: not an archive of ours.
         """
         values, arrays = unpack(content, name)
-        return cls(**values, **arrays)
+        with naming_damage(name):
+            return cls(**values, **arrays)
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from oracle.emulator import Machine, Snapshot
-from oracle.intervention import Intervention, RamWrite
+from oracle.intervention import N_BYTES, Intervention, RamWrite
 from oracle.rollout import ExactRollouts, replay
 from oracle.state import Trace
-
-N_BYTES = 128
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,68 @@
+"""Method specifications as users write them: `name`, `name(parameter=value, ...)`, several separated by commas."""
+
+import ast
+from collections import Counter
+from typing import Any
+
+from games.errors import VeritariError
+
+
+class BadSpec(VeritariError):
+    """A method specification that can't be read, imported, or understood."""
+
+
+def split_specs(text: str) -> list[str]:
+    """Split at commas outside parentheses, brackets and quotes.
+
+    >>> split_specs("vanilla_gradient, integrated_gradients(n_steps=8,other=2)")
+    ['vanilla_gradient', 'integrated_gradients(n_steps=8,other=2)']
+    """
+    parts, depth, quote, escaped = [""], 0, "", False
+    for character in text:
+        if quote:
+            closes = character == quote and not escaped
+            escaped = character == "\\" and not escaped
+            quote = "" if closes else quote
+        elif character in "'\"":
+            quote = character
+        else:
+            depth += (character in "([{") - (character in ")]}")
+        if character == "," and depth == 0 and not quote:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]
+
+
+def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
+    """Target and parameters of a specification.
+
+    >>> parse_spec("path/to/plugin.py:mine(sigma=0.5)")
+    ('path/to/plugin.py:mine', {'sigma': 0.5})
+
+    Raises:
+        BadSpec: not `name` or `name(parameter=value, ...)` with plain values.
+    """
+    target, opening, rest = spec.strip().partition("(")
+    if not opening:
+        return target.strip(), {}
+    try:
+        return target.strip(), _parameters(f"f({rest}")
+    # Python's own parser: what it raises for arbitrary text includes the last two, for deep nesting.
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
+        reason = str(error) or type(error).__name__
+        raise BadSpec(
+            f"method {spec!r}: expected name(parameter=value, ...) with plain values, got {reason}; correct it"
+        ) from error
+
+
+def _parameters(call_text: str) -> dict[str, Any]:
+    call = ast.parse(call_text, mode="eval").body
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        raise SyntaxError("more than one pair of parentheses")
+    if call.args or any(each.arg is None for each in call.keywords):
+        raise SyntaxError("positional arguments")
+    for name, count in Counter(str(each.arg) for each in call.keywords).items():
+        if count > 1:
+            raise SyntaxError(f"parameter {name!r} {count} times")
+    return {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}

@@ -1,0 +1,240 @@
+"""Intervals over games: a naive replica, the textbook, and how often they cover a known truth."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from harness.statistics import Interval, board_value, drawn_games, interval
+from tests.naive import statistics as naive
+
+N_FEW_DRAWS = 300
+NAN = math.nan
+
+
+def table(rows):
+    """One row of game values per regime; None where a game lacks the regime."""
+    return np.array([[NAN if value is None else value for value in row] for row in rows], dtype=np.float64)
+
+
+def both_regimes(n_games):
+    """A random table of two regimes: whole 64ths, so that sums are exact and ties are common, and some missing."""
+    value = st.one_of(st.integers(-64, 64).map(lambda number: number / 64), st.none())
+    row = st.lists(value, min_size=n_games, max_size=n_games)
+    return st.tuples(row, row)
+
+
+def parts(found):
+    """An interval as a tuple, to compare with approximate numbers."""
+    return found.low, found.high, found.kind
+
+
+def near(low, high, kind):
+    """The same, up to rounding."""
+    return pytest.approx(low, abs=1e-9), pytest.approx(high, abs=1e-9), kind
+
+
+def varied(rows):
+    """True if the bootstrap has something to vary: three different values among at least twelve games with a value."""
+    n_present = sum(any(row[game] is not None for row in rows) for game in range(len(rows[0])))
+    return n_present >= 12 and len({value for row in rows for value in row} - {None}) >= 3
+
+
+# --- the value ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expected", "rows"),
+    [
+        (0.5, [[1.0, 0.0], [0.5, None]]),  # (1/2 + 1/2) / 2
+        (0.375, [[1.0, 0.0], [0.25, None]]),  # (1/2 + 1/4) / 2: regimes weigh alike, however many games have them
+        (0.25, [[None, None], [0.0, 0.5]]),  # no game has content
+        (-0.5, [[-1.0], [0.0]]),  # nothing is clipped here
+        (NAN, [[None], [None]]),
+        (NAN, [[], []]),
+    ],
+)
+def test_board_value(expected, rows):
+    """The board value is the mean over regimes of the mean over the games that have the regime."""
+    assert pytest.approx(expected, abs=1e-15, nan_ok=True) == float(board_value(table(rows)))
+
+
+@given(rows=both_regimes(7))
+def test_board_value_equals_its_replica(rows):
+    """The board value equals loops over plain numbers."""
+    expected = naive.board_value(rows)
+    assert pytest.approx(NAN if expected is None else expected, abs=1e-12, nan_ok=True) == float(
+        board_value(table(rows))
+    )
+
+
+def test_board_value_of_many_draws_at_once():
+    """A stack of tables gives one value each."""
+    stack = np.stack([table([[1.0, 0.0], [0.5, None]]), table([[1.0, 1.0], [0.0, 0.0]])])
+    # (1/2 + 1/2) / 2, and (1 + 0) / 2.
+    assert [0.5, 0.5] == board_value(stack).tolist()
+
+
+# --- the draws ------------------------------------------------------------------------------------------------------
+
+
+def test_draws_belong_to_their_seed():
+    """The same seed gives the same draws, another seed others: all methods of a run see the same games."""
+    draws = drawn_games(20, seed=5, n_draws=50)
+    assert draws.tolist() == drawn_games(20, seed=5, n_draws=50).tolist()
+    assert draws.tolist() != drawn_games(20, seed=6, n_draws=50).tolist()
+
+
+def test_draws_have_replacement():
+    """Ten thousand draws of all games with replacement: each game makes up its share, and repeats occur."""
+    draws = drawn_games(4, seed=0)
+    assert (10_000, 4) == draws.shape
+    # 40,000 places, a quarter each; the binomial standard deviation of a share is 0.0022.
+    shares = np.bincount(draws.ravel(), minlength=4) / draws.size
+    assert [pytest.approx(0.25, abs=4 * 0.0022)] * 4 == shares.tolist()
+    # Four draws of four games are all different in 4!/4^4 = 9.4 % (standard deviation 0.3 %).
+    all_different = np.mean([len(set(row)) == 4 for row in draws.tolist()])
+    assert pytest.approx(24 / 256, abs=4 * 0.003) == all_different
+
+
+def test_no_games_can_be_drawn_of_none():
+    """Without games the draws are empty."""
+    assert (3, 0) == drawn_games(0, seed=0, n_draws=3).shape
+
+
+# --- the bootstrap --------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(rows=both_regimes(15).filter(varied), seed=st.integers(0, 100))
+def test_bootstrap_equals_its_replica(rows, seed):
+    """The BCa interval equals Efron's formulas in loops, on the same draws, with ties and missing games."""
+    draws = drawn_games(15, seed=seed, n_draws=N_FEW_DRAWS)
+    low, high = naive.bca_interval(rows, draws.tolist())
+    assert near(low, high, "BCa") == parts(interval(table(rows), draws))
+
+
+def test_bootstrap_leans_to_the_long_tail():
+    """Where a few games are far above the others, the interval reaches further up than down."""
+    values = table([[0.0] * 20 + [0.1] * 16 + [0.9] * 6, [None] * 42])
+    found = interval(values, drawn_games(42, seed=0))
+    centre = float(board_value(values))
+    low, high = naive.bca_interval([[*values[0]]], drawn_games(42, seed=0, n_draws=N_FEW_DRAWS).tolist())
+    # The replica has 300 draws of the same kind: its ends are within a few thousandths of those of 10,000.
+    assert (pytest.approx(low, abs=0.03), pytest.approx(high, abs=0.03)) == (found.low, found.high)
+    assert found.high - centre > 1.2 * (centre - found.low)
+
+
+def test_bootstrap_covers_the_truth():
+    """Over 800 samples of games, the BCa interval covers their known mean as often as theory says."""
+    n_games, n_samples, truth = 42, 800, 0.3
+    generator = np.random.default_rng(42)
+    draws = drawn_games(n_games, seed=1, n_draws=600)
+    samples = generator.normal(truth, 0.25, (n_samples, 1, n_games))
+    intervals = [interval(sample, draws) for sample in samples]
+    assert {"BCa"} == {each.kind for each in intervals}
+    # For normal values the bootstrap's interval is 1.96 standard errors with s computed over n, not n - 1: it covers
+    # as often as a t with n - 1 degrees of freedom is below 1.96 sqrt((n - 1) / n). That is 0.940 for n = 42.
+    nominal = 1 - 2 * stats.t.sf(1.96 * math.sqrt((n_games - 1) / n_games), n_games - 1)
+    error = math.sqrt(nominal * (1 - nominal) / n_samples)
+    covered = np.mean([each.low <= truth <= each.high for each in intervals])
+    assert pytest.approx(nominal, abs=3 * error) == covered
+
+
+def test_same_draws_give_the_same_interval():
+    """The interval is decided by values and draws: no randomness is left."""
+    values = np.random.default_rng(3).random((2, 20))
+    draws = drawn_games(20, seed=9, n_draws=500)
+    assert interval(values, draws) == interval(values, drawn_games(20, seed=9, n_draws=500))
+    assert interval(values, draws) != interval(values, drawn_games(20, seed=10, n_draws=500))
+
+
+# --- the t interval -------------------------------------------------------------------------------------------------
+
+
+@given(row=st.lists(st.integers(-64, 64).map(lambda number: number / 64), min_size=3, max_size=11))
+def test_t_interval_is_the_textbooks(row):
+    """Under twelve games the interval of a mean is mean -+ t s / sqrt(n), as scipy computes it."""
+    found = interval(table([row, [None] * len(row)]), drawn_games(len(row), seed=0, n_draws=10))
+    error = float(stats.sem(row))
+    low, high = stats.t.interval(0.95, len(row) - 1, loc=np.mean(row), scale=error) if error else (row[0], row[0])
+    assert near(low, high, "t") == parts(found)
+
+
+def test_t_interval_of_two_regimes():
+    """With both regimes in every game, the interval is that of the games' means over their regimes."""
+    content, position = [0.9, 0.5, 0.7, 0.1], [0.3, 0.1, 0.0, 0.2]
+    means = [(one + other) / 2 for one, other in zip(content, position, strict=True)]
+    low, high = stats.t.interval(0.95, 3, loc=np.mean(means), scale=stats.sem(means))
+    found = interval(table([content, position]), drawn_games(4, seed=0, n_draws=10))
+    assert near(low, high, "t") == parts(found)
+
+
+def test_t_interval_covers_the_truth():
+    """Over a thousand samples of eight games, the t interval covers their known mean in 95 %."""
+    generator = np.random.default_rng(8)
+    draws = drawn_games(8, seed=0, n_draws=10)
+    n_samples, truth = 1000, -0.1
+    intervals = [interval(sample, draws) for sample in generator.normal(truth, 0.4, (n_samples, 1, 8))]
+    error = math.sqrt(0.95 * 0.05 / n_samples)
+    covered = np.mean([each.low <= truth <= each.high for each in intervals])
+    assert pytest.approx(0.95, abs=3 * error) == covered
+
+
+# --- which one ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_games"), [("none", 0), ("none", 1), ("none", 2), ("t", 3), ("t", 11), ("BCa", 12), ("BCa", 42)]
+)
+def test_kind_by_number_of_games(kind, n_games):
+    """Under three games there is no interval, under twelve a t interval, else the bootstrap."""
+    values = np.random.default_rng(0).random((2, n_games))
+    assert kind == interval(values, drawn_games(n_games, seed=0, n_draws=200)).kind
+
+
+@pytest.mark.parametrize("value", [1.0, 0.0, 0.5])
+def test_equal_values_have_a_t_interval_of_no_width(value):
+    """Where all games have the same value no draw differs: a t interval, which has no width then."""
+    draws = drawn_games(42, seed=0, n_draws=200)
+    assert Interval(value, value, "t") == interval(np.full((2, 42), value), draws)
+
+
+def test_equal_values_with_missing_games_have_a_t_interval_too():
+    """Games that lack a regime do not make equal values differ in the last bit."""
+    values = table([[0.1] * 14, [0.3] * 9 + [None] * 5])
+    found = interval(values, drawn_games(14, seed=0, n_draws=2000))
+    assert near(0.2, 0.2, "t") == parts(found)
+
+
+def test_no_interval_is_undefined_on_both_sides():
+    """Under three games both ends are undefined."""
+    found = interval(table([[0.1, 0.9], [0.2, 0.3]]), drawn_games(2, seed=0, n_draws=10))
+    assert (True, True, "none") == (math.isnan(found.low), math.isnan(found.high), found.kind)
+
+
+def test_games_without_a_value_are_ignored():
+    """A game that has neither regime changes neither the kind nor a t interval."""
+    values, with_gaps = table([[0.1, 0.9, 0.4]]), table([[None, 0.1, None, 0.9, 0.4, None]])
+    expected = interval(values, drawn_games(3, seed=0, n_draws=10))
+    found = interval(with_gaps, drawn_games(6, seed=0, n_draws=10))
+    assert near(expected.low, expected.high, "t") == parts(found)
+
+
+def test_games_without_a_value_do_not_count_towards_the_bootstrap():
+    """Eleven games with a value are too few for the bootstrap, however many have none."""
+    values = table([[*np.linspace(0, 1, 11), *[None] * 30]])
+    assert "t" == interval(values, drawn_games(41, seed=0, n_draws=200)).kind
+
+
+def test_draws_of_games_without_a_value_count_for_nothing():
+    """A draw that meets no game with a value is left out; the interval stays defined."""
+    # Twelve games with a value among 400: a draw misses all of them with probability (388/400)^400 = 5e-6, so one is
+    # put in by hand.
+    values = table([[*np.linspace(0, 1, 12), *[None] * 388]])
+    draws = drawn_games(400, seed=0, n_draws=300)
+    draws[0] = 399
+    assert interval(values, draws) == interval(values, draws[1:])

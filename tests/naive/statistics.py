@@ -1,0 +1,69 @@
+"""The interval of a board value once more, in loops over plain numbers, from Efron 1987 (equations 2.3, 2.4 and 6.6).
+
+`None` stands for a game that lacks the regime.
+"""
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+Row = Sequence[float | None]
+
+
+def board_value(rows: Sequence[Row]) -> float | None:
+    """Mean over the regimes that have a game of the mean over the games that have the regime."""
+    means = []
+    for row in rows:
+        present = [value for value in row if value is not None]
+        if present:
+            means.append(math.fsum(present) / len(present))
+    return math.fsum(means) / len(means) if means else None
+
+
+def picked(rows: Sequence[Row], games: Sequence[int]) -> list[list[float | None]]:
+    """The same table with these games as its columns, repeated as they come."""
+    return [[row[game] for game in games] for row in rows]
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """By linear interpolation between the two nearest of the sorted values."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+
+
+def bca_interval(rows: Sequence[Row], draws: Sequence[Sequence[int]]) -> tuple[float, float]:
+    """The 95 % interval from these draws of games."""
+    estimate = board_value(rows)
+    replicates = []
+    for draw in draws:
+        value = board_value(picked(rows, draw))
+        if value is not None:
+            replicates.append(value)
+    n_games = len(rows[0])
+    present = [game for game in range(n_games) if any(row[game] is not None for row in rows)]
+    others = [[other for other in range(n_games) if other != game] for game in present]
+    left_out = [board_value(picked(rows, games)) for games in others]
+    bias = NormalDist().inv_cdf(_share_below(estimate, replicates))
+    acceleration = _acceleration(left_out)
+    ends = []
+    for tail in (0.025, 0.975):
+        shifted = bias + NormalDist().inv_cdf(tail)
+        ends.append(quantile(replicates, NormalDist().cdf(bias + shifted / (1 - acceleration * shifted))))
+    return ends[0], ends[1]
+
+
+def _share_below(estimate: float, replicates: Sequence[float]) -> float:
+    count = 0.0
+    for value in replicates:
+        count += 1.0 if value < estimate else 0.5 if value == estimate else 0.0
+    return count / len(replicates)
+
+
+def _acceleration(left_out: Sequence[float]) -> float:
+    centre = math.fsum(left_out) / len(left_out)
+    squares = math.fsum((centre - value) ** 2 for value in left_out)
+    cubes = math.fsum((centre - value) ** 3 for value in left_out)
+    return cubes / (6 * squares**1.5)
