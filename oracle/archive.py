@@ -33,6 +33,9 @@ def unpack(content: bytes, name: str) -> tuple[dict[str, Any], dict[str, np.ndar
         DamagedFile: not an archive; `name` says which.
     """
     with naming_damage(name), np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        # All checksums first: a damaged shape would end the reading of a part before zip compares its own.
+        if damaged := archive.zip.testzip():
+            raise ValueError(f"a wrong checksum of {damaged}")
         arrays = {key: archive[key] for key in archive.files}
         return json.loads(str(arrays.pop(TEXT))), arrays
 

@@ -11,13 +11,13 @@ from pydantic import BaseModel, ConfigDict
 
 from games.catalog import Game
 from oracle.archive import naming_damage, pack, unpack
-from oracle.emulator import Emulator, Machine, Snapshot
+from oracle.emulator import Emulator, Machine, Snapshot, silenced_stderr
 from oracle.errors import DegenerateTask, InvalidState, NotDeterministic
 from oracle.output import Output
 from oracle.protocol import AuditProtocol
 from oracle.responses import Responses, respond
 from oracle.rollout import ExactRollouts, replay
-from oracle.task import Question
+from oracle.task import Question, SamplerGeometry
 
 # Part of every store key: raise it with any change that could alter an effect.
 ORACLE_VERSION = 1
@@ -100,7 +100,7 @@ def measure(
         trace=rollouts.trace,
         causes=causes,
         outputs=outputs,
-        geometry=protocol.geometry(game, rollouts, responses) if outputs else None,
+        geometry=_geometry(protocol, game, rollouts, responses) if outputs else None,
         reference_pool=rollouts.prefix_ram,
     )
     return AnswerKey(
@@ -145,6 +145,13 @@ def _outputs(protocol: AuditProtocol, game: Game, responses: Responses) -> tuple
         return protocol.outputs(game, responses), ""
     except DegenerateTask as rejection:
         return (), str(rejection)
+
+
+def _geometry(
+    protocol: AuditProtocol, game: Game, rollouts: ExactRollouts, responses: Responses
+) -> SamplerGeometry | None:
+    with silenced_stderr():
+        return protocol.geometry(game, rollouts, responses)
 
 
 def _answers(outputs: tuple[Output, ...], responses: Responses) -> dict[str, Any]:

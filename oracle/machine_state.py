@@ -10,7 +10,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from games.errors import UnknownName, unknown_name
+from games.errors import UnknownName, VeritariError, unknown_name
 from oracle.errors import UnknownLayout
 
 # Stella writes a truth value as one of two marker words.
@@ -19,7 +19,7 @@ TRUE, FALSE = 0xFAB1FAB2, 0xBAD1BAD2
 CPU_REGISTERS = "A X Y SP IR PC N? V? B? D? I? notZ? C? execution_status".split()
 
 RIOT_REGISTERS = [
-    "ram_size",
+    "ram_size!",
     *(f"ram[{address}]" for address in range(128)),
     *"timer interval_shift cycles_when_timer_set cycles_when_interrupt_reset".split(),
     *"timer_read_after_interrupt? DDRA DDRB".split(),
@@ -35,7 +35,7 @@ TIA_REGISTERS = (
 ).split()
 
 # One list per device, in the order of the file. A mark behind a name gives its kind: `?` a truth value, `#` a colour
-# (the byte repeated four times), none an unsigned word.
+# (the byte repeated four times), `!` part of the format and not to be written, none an unsigned word.
 DEVICES: Mapping[str, list[str]] = {"M6502Low": CPU_REGISTERS, "M6532": RIOT_REGISTERS, "TIA": TIA_REGISTERS}
 FOLLOWED_BY = {"M6502Low": "M6532", "M6532": "TIA", "TIA": "TIASound"}
 
@@ -57,7 +57,7 @@ class Register:
         """The word that stores `value`."""
         limit = {"?": 1, "#": 0xFF}.get(self.kind, 0xFFFFFFFF)
         if not 0 <= value <= limit:
-            raise ValueError(f"register value: expected 0..{limit}, got {value}")
+            raise VeritariError(f"register value: expected 0..{limit}, got {value}; correct it")
         if self.kind == "?":
             return TRUE if value else FALSE
         return value * 0x01010101 if self.kind == "#" else value
@@ -80,8 +80,14 @@ class MachineState:
         return place.decode(_word(self._bytes, place.offset))
 
     def with_value(self, device: str, register: str, value: int) -> bytes:
-        """The serialized state with one register changed and every other byte as it was."""
+        """The serialized state with one register changed and every other byte as it was.
+
+        Raises:
+            VeritariError: the value does not fit, or the word is no register but part of the format.
+        """
         place = self._place(device, register)
+        if place.kind == "!":
+            raise VeritariError(f"{device}.{register}: expected a register, got a word of the format; choose another")
         word = struct.pack("<I", place.encode(value))
         return self._bytes[: place.offset] + word + self._bytes[place.offset + 4 :]
 
@@ -107,13 +113,13 @@ def _registers(serialized: bytes, device: str) -> dict[str, Register]:
         )
     registers = {}
     for index, marked in enumerate(names):
-        kind = marked[-1] if marked[-1] in "?#" else ""
+        kind = marked[-1] if marked[-1] in "?#!" else ""
         offset = start + 4 * index
         if kind == "?" and _word(serialized, offset) not in (TRUE, FALSE):
             raise UnknownLayout(
                 f"emulator state: {device}.{marked[:-1]}: expected a truth value; install the ale-py of constraints.txt"
             )
-        registers[marked.rstrip("?#")] = Register(offset, kind)
+        registers[marked.rstrip("?#!")] = Register(offset, kind)
     return registers
 
 

@@ -177,7 +177,7 @@ def test_empty_read():
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize("kind", ("sampler", "hard"))
+@pytest.mark.parametrize("kind", ["sampler", "hard"])
 def test_build_read(case, kind):
     """The read of a question's output is the naive read of its kind, in value and gradient, at RAM and halfway to 0."""
     question = draw_question(case)

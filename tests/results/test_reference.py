@@ -18,16 +18,19 @@ SCORES = ["F", "F_content", "F_position", *AVERAGED]
 
 @pytest.fixture(scope="module")
 def per_game() -> pd.DataFrame:
+    """The committed table of games."""
     return pd.read_csv(REFERENCE / "per_game.csv", keep_default_na=True).fillna({"note": ""})
 
 
 @pytest.fixture(scope="module")
 def leaderboard() -> pd.DataFrame:
+    """The committed leaderboard."""
     return pd.read_csv(REFERENCE / "leaderboard.csv", index_col="method")
 
 
 @pytest.fixture(scope="module")
 def core_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The core games, run now."""
     folder = tmp_path_factory.mktemp("reference")
     return run(games="core", workers=2, out=folder / "run", store=folder / "store")
 
