@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from harness.controls import CONTROLS
 from harness.manifest import Manifest, MethodEntry
+from harness.scores import SCORES
 from harness.statistics import board_value, drawn_games, interval
 from harness.units import UNANSWERED
 from oracle.output import REGIMES
@@ -43,8 +44,8 @@ def build_board(records: pd.DataFrame, manifest: Manifest) -> Board:
     clip = _clips_negative(manifest)
     scored["F_counted"] = scored["F"].clip(lower=0.0) if clip else scored["F"]
     unanswered = scored["status"].isin(UNANSWERED)
-    # Nothing raises a mean by not answering: where a vanished claim has no score, an unanswered task counts as 0.
-    scored.loc[unanswered, list(AVERAGED)] = scored.loc[unanswered, list(AVERAGED)].fillna(0.0)
+    # Nothing raises a mean by not answering: an unanswered task counts as the worst there is.
+    scored.loc[unanswered, list(AVERAGED)] = [_worst(name) for name in AVERAGED]
     values = GameValues(scored, [entry.label for entry in manifest.methods])
     draws = drawn_games(len(values.games), seed=manifest.settings.seed)
     rows = [_method_row(entry, scored[scored["method"] == entry.label], values, draws) for entry in manifest.methods]
@@ -75,6 +76,14 @@ class GameValues:
     def of(self, method: str, score: str) -> Float[np.ndarray, "regime game"]:
         """Game values of one score of one method."""
         return np.asarray(self._values[score][self._methods.index(method)])
+
+
+def _worst(name: str) -> float:
+    info = SCORES[name]
+    if info.range[0] < 0:
+        # A correlation of -1 knows as much as one of 1; no answer knows nothing.
+        return 0.0
+    return info.range[0] if info.best == "high" else info.range[1]
 
 
 def _clips_negative(manifest: Manifest) -> bool:
@@ -186,7 +195,7 @@ def csv_text(frame: pd.DataFrame) -> str:
 
 def json_text(board: Board, manifest: Manifest) -> str:
     """The leaderboard with what is needed to read it; undefined is null."""
-    rows = [{name: _plain(value) for name, value in row.items()} for row in board.leaderboard.to_dict("records")]
+    rows = [{name: plain_number(value) for name, value in row.items()} for row in board.leaderboard.to_dict("records")]
     content = {
         "protocol": manifest.settings.protocol,
         "score_version": manifest.score_version,
@@ -198,7 +207,8 @@ def json_text(board: Board, manifest: Manifest) -> str:
     return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
 
-def _plain(value: Any) -> Any:
+def plain_number(value: Any) -> Any:
+    """A value as JSON has it: Python's own number, null for undefined."""
     if value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return None
     return value.item() if isinstance(value, np.generic) else value
@@ -244,6 +254,11 @@ def markdown_text(board: Board) -> str:
         "|" + "|".join("---" if name in ("method", "access") else "---:" for name in MARKDOWN_COLUMNS) + "|",
     ]
     for _, row in board.leaderboard.iterrows():
-        cells = (printed(row, name).replace("|", "\\|").replace("<", "&lt;") for name in MARKDOWN_COLUMNS)
+        cells = (_markdown_cell(printed(row, name)) for name in MARKDOWN_COLUMNS)
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _markdown_cell(text: str) -> str:
+    """Labels are other people's text: it must neither end its line or cell nor be taken for HTML."""
+    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

@@ -99,11 +99,8 @@ class Manifest(BaseModel):
             BadRun: naming what differs.
         """
         present = installed_versions()
-        changed = [
-            f"{name} {self.versions[name]} -> {present[name]}"
-            for name in PACKAGES
-            if self.versions[name] != present[name]
-        ]
+        noted = {name: self.versions.get(name, "not noted") for name in PACKAGES}
+        changed = [f"{name} {noted[name]} -> {present[name]}" for name in PACKAGES if noted[name] != present[name]]
         if changed:
             raise BadRun(f"run: expected the versions it was started with, got {', '.join(changed)}; start a new run")
 
@@ -115,16 +112,16 @@ def read_manifest(path: Path) -> Manifest:
         BadRun: missing, damaged, or of another format version.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        content = path.read_bytes()
     except OSError as error:
         raise BadRun(
             f"{path.parent}: expected a run directory with a manifest.json, got {error.strerror}; check the path"
         ) from error
-    found = _format_version(text)
+    found = _format_version(content)
     if found not in (None, FORMAT_VERSION):
         raise BadRun(f"{path}: expected format version {FORMAT_VERSION}, got {found}; use the veritari that wrote it")
     try:
-        return Manifest.model_validate_json(text)
+        return Manifest.model_validate_json(content)
     except ValueError as error:
         raise BadRun(f"{path}: expected a manifest of ours, got a damaged one; start a new run") from error
 
@@ -133,9 +130,9 @@ class _Versioned(BaseModel):
     format_version: int
 
 
-def _format_version(text: str) -> int | None:
+def _format_version(content: bytes) -> int | None:
     try:
-        return _Versioned.model_validate_json(text).format_version
+        return _Versioned.model_validate_json(content).format_version
     except ValueError:
         return None
 

@@ -15,6 +15,7 @@ from harness.errors import BadRun, DirectoryBusy
 from harness.manifest import Manifest, read_manifest
 from harness.units import Claim, Curves, OracleOutcome, slug
 from oracle.effects import AnswerKey
+from oracle.errors import DamagedFile
 from oracle.store import write_atomically
 
 TIMINGS = "timings.jsonl"
@@ -90,10 +91,14 @@ class RunDirectory:
         """The measured effects of one game-state.
 
         Raises:
-            DamagedFile: the archive is not what was written.
+            DamagedFile: the archive is missing, or not what was written.
         """
         path = self.answer_key_path(game, state)
-        return AnswerKey.from_bytes(path.read_bytes(), str(path))
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise DamagedFile(f"{path}: expected the answer key of {game}, got {error.strerror}") from error
+        return AnswerKey.from_bytes(content, str(path))
 
     def write_unit(self, unit: OracleOutcome | Claim | Curves) -> None:
         """Store a finished unit."""

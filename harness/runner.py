@@ -128,11 +128,9 @@ class Runner:
         self._store(finished, report.seconds)
 
     def _answer_key(self, game: str, state: int) -> AnswerKey | None:
-        """The measured effects; None if they are not there or damaged, which is told."""
+        """The measured effects; None if they are missing or damaged, which is told."""
         try:
             return self.directory.answer_key(game, state)
-        except FileNotFoundError:
-            return None
         except DamagedFile as error:
             self.progress.warn(str(error))
             return None

@@ -137,9 +137,13 @@ def log_pearson(claim: Causes, effect: Causes) -> float:
     """Pearson of log1p(x / mean x): as `pearson`, without one heavy cause deciding it."""
     if is_constant(effect):
         return math.nan
-    if is_constant(claim):
-        return 0.0
-    return pearson(np.log1p(claim / claim.mean()), np.log1p(effect / effect.mean()))
+    return 0.0 if is_constant(claim) else pearson(_log_shares(claim), _log_shares(effect))
+
+
+def _log_shares(values: Causes) -> Causes:
+    # Scaled first, so that the mean can't overflow.
+    scaled = values / values.max()
+    return np.asarray(np.log1p(scaled / scaled.mean()))
 
 
 def spearman(claim: Causes, effect: Causes) -> float:
@@ -175,6 +179,8 @@ def sufficiency_v1(claim: Causes, effect: Causes, *, seed: int) -> float:
     n_causes = len(claim)
     if n_causes < MIN_CAUSES_FOR_SUFFICIENCY:
         return math.nan
+    # The unit of a claim is its own affair; scaled, its squares neither overflow nor vanish.
+    claim = claim / max(float(claim.max()), np.finfo(np.float64).tiny)
     rotated = (np.arange(n_causes) + seed) % n_causes
     calibration, held_out = rotated[0::2], rotated[1::2]
     slope, intercept = _line(claim[calibration], effect[calibration])

@@ -59,12 +59,15 @@ def interval(values: Games, draws: Int[np.ndarray, "draw game"]) -> Interval:
         return Interval(math.nan, math.nan, "none")
     estimate = float(board_value(values))
     left_out = np.array([float(board_value(np.delete(values, game, axis=1))) for game in present])
-    if len(present) >= MIN_GAMES_FOR_BOOTSTRAP:
+    if len(present) >= MIN_GAMES_FOR_BOOTSTRAP and not _all_equal(values):
         replicates = board_value(values[:, draws].transpose(1, 0, 2))
-        replicates = replicates[~np.isnan(replicates)]
-        if np.ptp(replicates) > 0:
-            return _bca(estimate, replicates, left_out)
+        return _bca(estimate, replicates[~np.isnan(replicates)], left_out)
     return _t_interval(estimate, left_out)
+
+
+def _all_equal(values: Games) -> bool:
+    """True if no regime has two different values: then every draw is the same but for its last bit."""
+    return all(len(np.unique(row[~np.isnan(row)])) <= 1 for row in values)
 
 
 def _bca(estimate: float, replicates: Float[np.ndarray, " draw"], left_out: Float[np.ndarray, " game"]) -> Interval:

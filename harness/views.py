@@ -10,7 +10,7 @@ import pandas as pd
 from games.catalog import game as game_of
 from games.errors import unknown_name
 from harness.api import Run
-from harness.leaderboard import MARKDOWN_COLUMNS, printed
+from harness.leaderboard import MARKDOWN_COLUMNS, plain_number, printed
 from harness.terminal import bar, print_table, print_text
 
 SCORE_COLUMNS = [
@@ -113,9 +113,11 @@ def game_view(run: Run, selection: Selection) -> list[OutputView]:
     if selection.game not in known:
         raise unknown_name("game of this run", selection.game, known)
     claims = run.claims[(run.claims["game"] == selection.game) & (run.claims["state"] == selection.state)]
-    for column, wanted in (("method", selection.method), ("cause", selection.cause)):
-        if wanted and wanted not in set(claims[column]):
-            raise unknown_name(f"{column} of {selection.game} in this run", wanted, claims[column].unique())
+    methods = [entry.label for entry in run.manifest.methods]
+    if selection.method and selection.method not in methods:
+        raise unknown_name("method of this run", selection.method, methods)
+    if selection.cause and len(claims) and selection.cause not in set(claims["cause"]):
+        raise unknown_name(f"cause of {selection.game} in this run", selection.cause, claims["cause"].unique())
     return [_output_view(run, selection, str(output), rows) for output, rows in claims.groupby("output", sort=False)]
 
 
@@ -175,11 +177,18 @@ def print_game(run: Run, selection: Selection) -> None:
 
 
 def to_json(value: Any) -> str:
-    """JSON of tables and plain values; undefined is null."""
-    if isinstance(value, pd.DataFrame):
-        return value.to_json(orient="records", indent=2, double_precision=15)
-    return json.dumps(value, indent=2, default=_plain)
+    """JSON of tables and plain values, to the last bit; undefined is null."""
+    return json.dumps(_plain(value), indent=2, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
-    return json.loads(to_json(value)) if isinstance(value, pd.DataFrame) else vars(value)
+    """Lists, dictionaries, numbers and texts only."""
+    if isinstance(value, pd.DataFrame):
+        return [_plain(row) for row in value.to_dict("records")]
+    if isinstance(value, OutputView):
+        return _plain(vars(value))
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return plain_number(value)

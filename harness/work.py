@@ -45,7 +45,7 @@ KIB_PER_MIB = 1024
 
 
 class Report(NamedTuple):
-    """How a unit went. `text` is a reason or a warning in one line; `peak_mib` is the most memory its process ever held."""
+    """How a unit went. `text` is a reason or a warning in one line, `peak_mib` the most memory its process ever held."""
 
     status: str
     text: str

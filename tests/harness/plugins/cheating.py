@@ -1,6 +1,6 @@
 """Methods that take what is not theirs."""
 
-from methods.method import method
+from methods.method import NotApplicable, method
 from methods.reads import input_gradient
 
 SHARED = {"domain": "ram", "family": "gradient", "source": "none"}
@@ -30,7 +30,9 @@ def measures_undeclared(task, *, generator):
 
 @method("measures_too_much", access="world", **SHARED)
 def measures_too_much(task, *, generator):
-    """One rollout over the budget of 4096."""
+    """One rollout over the budget of 4096; for one output only, because they take seconds."""
+    if task.regime == "position":
+        raise NotApplicable("measures_too_much: measures content only")
     for _ in range(4097):
         task.rollout([])
     return task.ram

@@ -1,3 +1,3 @@
-"""These files are plugins for the runs under test: most of them are broken on purpose, so pytest must not import them."""
+"""These files are plugins for the runs under test, most of them broken on purpose: pytest must not import them."""
 
 collect_ignore_glob = ["*.py"]

@@ -12,7 +12,7 @@ def eats_lists(task, *, generator):
     """Memory of Python."""
     eaten = []
     while True:
-        eaten.append([0] * 10_000_000)
+        eaten.append([0] * 50_000_000)
 
 
 @method("eats_tensors", **SHARED)
@@ -20,4 +20,4 @@ def eats_tensors(task, *, generator):
     """Memory of torch."""
     eaten = []
     while True:
-        eaten.append(torch.ones(10_000_000))
+        eaten.append(torch.ones(50_000_000))

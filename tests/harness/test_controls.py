@@ -1,0 +1,65 @@
+"""Controls: what they claim, and the scores that follow."""
+
+import math
+
+import numpy as np
+import pytest
+
+from harness import scores
+from harness.controls import CONTROL_ENTRIES, CONTROLS
+
+EFFECT = np.array([17.0, 108.0, 68.0, 4.0, 0.0, 0.0, 8.0, 4.0])
+
+
+def claim_of(name, seed=0):
+    """The claim of a control."""
+    return CONTROLS[name](EFFECT, generator=np.random.default_rng(seed))
+
+
+def test_the_oracle_claims_the_effects():
+    """The oracle's claim is the effects, in an array of its own."""
+    claim = claim_of("oracle")
+    assert EFFECT.tolist() == claim.tolist()
+    claim[0] = 99.0
+    assert 17.0 == EFFECT[0]
+
+
+def test_random_draws_from_its_generator():
+    """The random claim is the first uniform numbers of the given generator: another seed, another claim."""
+    assert np.random.default_rng(4).random(8).tolist() == claim_of("random", seed=4).tolist()
+    assert claim_of("random", seed=4).tolist() != claim_of("random", seed=5).tolist()
+
+
+def test_uniform_names_every_cause_alike():
+    """The uniform claim is 1 for every cause."""
+    assert [1.0] * 8 == claim_of("uniform").tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "faithfulness", "minimality"),
+    [
+        ("oracle", 1.0, 1.0),  # itself; six movers, six named
+        ("uniform", 0.0, math.nan),  # vanished
+    ],
+)
+def test_ceiling_and_floor(name, faithfulness, minimality):
+    """The oracle has F = M = 1; the uniform claim has vanished."""
+    claim = claim_of(name)
+    assert pytest.approx(faithfulness, abs=1e-12) == scores.pearson(claim, EFFECT)
+    assert pytest.approx(minimality, abs=1e-12, nan_ok=True) == scores.minimality_v1(claim, EFFECT)
+
+
+def test_random_knows_nothing():
+    """Over 400 draws the random claim's F is 0 on average, and M is six movers over eight named."""
+    claims = [claim_of("random", seed=seed) for seed in range(400)]
+    # A correlation of n causes by chance has standard deviation 1 / sqrt(n - 1); a mean over 400, a 20th of it.
+    error = 1 / math.sqrt(7) / math.sqrt(400)
+    assert pytest.approx(0.0, abs=3 * error) == np.mean([scores.pearson(claim, EFFECT) for claim in claims])
+    assert {0.75} == {scores.minimality_v1(claim, EFFECT) for claim in claims}
+
+
+def test_every_control_has_an_entry():
+    """The entries of the controls are those of the dictionary, in a class of access and a family of their own."""
+    assert [(name, name, "control", "control", "cause") for name in CONTROLS] == [
+        (entry.label, entry.spec, entry.family, entry.access, entry.domain) for entry in CONTROL_ENTRIES
+    ]
