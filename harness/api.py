@@ -6,8 +6,7 @@ result = run(games="core", methods="default,my_method.py:my_method")
 result.leaderboard
 """
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -16,19 +15,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.errors import CannotWrite, Interrupted
+from harness.errors import Interrupted
 from harness.leaderboard import Board, build_board, csv_text, json_text, markdown_text
 from harness.manifest import Manifest, Settings
 from harness.plan import plan_run, require_same_plugins
 from harness.pool import Limits
-from harness.records import Tables, parquet_bytes, read_parquet
+from harness.records import CHECKSUMS, Tables, checksums, parquet_bytes, read_failures, read_parquet
 from harness.run_directory import RunDirectory
 from harness.runner import Progress, Runner
 from oracle.protocol import DEFAULT_PROTOCOL
 from oracle.store import default_store
 
-# Written after all others: where it is, they are.
-LAST_TABLE = "leaderboard.json"
 DEFAULT_TIMEOUT_SECONDS = 120.0
 DEFAULT_MEMORY_GIB = 4.0
 
@@ -67,7 +64,7 @@ class Run:
     @property
     def is_finished(self) -> bool:
         """True once all its tables are written."""
-        return (self.path / LAST_TABLE).exists()
+        return (self.path / CHECKSUMS).exists()
 
     @cached_property
     def records(self) -> pd.DataFrame:
@@ -88,7 +85,7 @@ class Run:
     def failures(self) -> pd.DataFrame:
         """One row per unit without a result."""
         if self.is_finished and not self.from_units:
-            return pd.read_csv(self.path / "failures.csv", keep_default_na=False)
+            return read_failures(self.directory)
         return self._tables.failures
 
     def seconds_per_task(self, methods: Iterable[str]) -> list[float]:
@@ -195,19 +192,18 @@ def rescore(path: Path | str) -> Run:
 def write_tables(finished: Run) -> Run:
     """Write the tables of a run from its units."""
     directory = finished.directory
-    tables: dict[str, bytes | str] = {
-        "records.parquet": parquet_bytes(finished.records),
-        "claims.parquet": parquet_bytes(finished.claims),
-        "curves.parquet": parquet_bytes(finished.curves),
+    texts = {
         "leaderboard.csv": csv_text(finished.leaderboard),
+        "leaderboard.json": json_text(finished.board, finished.manifest),
         "leaderboard.md": markdown_text(finished.board),
         "per_game.csv": csv_text(finished.per_game),
         "failures.csv": csv_text(finished.failures),
-        LAST_TABLE: json_text(finished.board, finished.manifest),
     }
+    tables = {f"{name}.parquet": parquet_bytes(getattr(finished, name)) for name in ("records", "claims", "curves")}
+    tables |= {name: text.encode() for name, text in texts.items()}
     for name, content in tables.items():
-        with _room_to_write(directory):
-            directory.write(name, content)
+        directory.write(name, content)
+    directory.write(CHECKSUMS, checksums(tables))
     return finished
 
 
@@ -228,14 +224,3 @@ def _finish(runner: Runner) -> Run:
 
 def _default_directory(protocol: str) -> Path:
     return Path("results/runs") / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{protocol}"
-
-
-@contextmanager
-def _room_to_write(directory: RunDirectory) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise CannotWrite(
-            f"{directory.path}: expected room to write, got {error.strerror}; nothing is lost: "
-            f"make room, then veritari rescore {directory.path}"
-        ) from error

@@ -44,8 +44,7 @@ class CurveMeter:
 
 
 def measure_curves(meter: CurveMeter, claim: Claim) -> Curves:
-    """Both curves of one claim, and the frames it took to measure what was not known yet."""
-    frames_before = meter.world.rollouts.n_frames
+    """Both curves of one claim."""
     deletion, insertion = meter.measure(np.array(claim.values))
     return Curves(
         task=claim.task,
@@ -53,5 +52,4 @@ def measure_curves(meter: CurveMeter, claim: Claim) -> Curves:
         status="ok",
         deletion=tuple(deletion.tolist()),
         insertion=tuple(insertion.tolist()),
-        n_frames=meter.world.rollouts.n_frames - frames_before,
     )

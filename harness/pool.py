@@ -11,6 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from multiprocessing import forkserver
 from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from pebble import ProcessExpired, ProcessFuture, ProcessPool
 
 from harness import work
 from harness.work import Report, prepare_worker
+from oracle.emulator import silenced_stderr
 
 POLL_SECONDS = 0.2
 
@@ -52,6 +54,9 @@ def process_context() -> BaseContext:
     context = multiprocessing.get_context("forkserver")
     # Imported once, in the server: a new worker is ready in milliseconds.
     context.set_forkserver_preload([work.__name__])
+    # The server and its children are born without a terminal: one that is stopped while it starts would print there.
+    with silenced_stderr():
+        forkserver.ensure_running()
     return context
 
 

@@ -1,8 +1,12 @@
 """The tables of a run, built from its units: one record per task and method, the claims, the curves."""
 
+import hashlib
 import io
 import math
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +22,8 @@ from harness.units import UNANSWERED, Claim, Curves, OracleOutcome, Status
 from oracle.effects import AnswerKey
 from oracle.output import REGIMES
 
+# Written after all tables: where it is, they are.
+CHECKSUMS = "tables.sha256"
 IDENTITY = ["protocol", "subject", "game", "state", "regime", "output", "method", "seed"]
 RECORD_TYPES: dict[str, str] = {
     **dict.fromkeys(("protocol", "subject", "game"), "str"),
@@ -168,18 +174,49 @@ def parquet_bytes(frame: pd.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
+def checksums(tables: Mapping[str, bytes]) -> str:
+    """SHA-256 of every table, in the format that `sha256sum --check` reads."""
+    return "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in tables.items())
+
+
 def read_parquet(directory: RunDirectory, name: str) -> pd.DataFrame:
     """A Parquet table of a run.
 
     Raises:
         BadRun: missing or damaged; the message says how to rebuild it.
     """
-    path = directory.path / name
+    with _naming_damage(directory.path / name):
+        table: pd.DataFrame = pq.read_table(io.BytesIO(_checked_content(directory.path / name))).to_pandas()
+    return table
+
+
+def read_failures(directory: RunDirectory) -> pd.DataFrame:
+    """The failures of a run.
+
+    Raises:
+        BadRun: missing or damaged; the message says how to rebuild it.
+    """
+    path = directory.path / "failures.csv"
+    with _naming_damage(path):
+        content = io.BytesIO(_checked_content(path))
+        return pd.read_csv(content, keep_default_na=False)[list(FAILURE_TYPES)].astype(FAILURE_TYPES)
+
+
+def _checked_content(path: Path) -> bytes:
+    content = path.read_bytes()
+    noted = (path.parent / CHECKSUMS).read_text(encoding="utf-8").splitlines()
+    if checksums({path.name: content}).strip() not in noted:
+        raise ValueError("another checksum than was noted")
+    return content
+
+
+@contextmanager
+def _naming_damage(path: Path) -> Iterator[None]:
     try:
-        table: pd.DataFrame = pq.read_table(path).to_pandas()
-        return table
-    except (OSError, pa.ArrowException) as error:
+        yield
+    except (OSError, ValueError, LookupError, pa.ArrowException) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        rescore = f"veritari rescore {shlex.quote(str(path.parent))}"
         raise BadRun(
-            f"{path}: expected a Parquet table, got {type(error).__name__}; "
-            f"rebuild it with: veritari rescore {directory.path}"
+            f"{path}: expected the table that was written, got {reason}; rebuild it with: {rescore}"
         ) from error

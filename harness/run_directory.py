@@ -2,16 +2,17 @@
 
 import io
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import shlex
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from harness.errors import BadRun, DirectoryBusy
+from harness.errors import BadRun, CannotWrite, DirectoryBusy
 from harness.manifest import Manifest, read_manifest
 from harness.units import Claim, Curves, OracleOutcome, slug
 from oracle.effects import AnswerKey
@@ -63,8 +64,9 @@ class RunDirectory:
         """
         taken = self.path.is_dir() and any(each.name != LOCK for each in self.path.iterdir())
         if taken or (self.path.exists() and not self.path.is_dir()):
+            path = shlex.quote(str(self.path))
             raise BadRun(
-                f"{self.path}: expected a new or empty directory for --out; to continue a run use --resume {self.path}"
+                f"{self.path}: expected a new or empty directory for --out; to continue a run use --resume {path}"
             )
 
     def write_manifest(self, manifest: Manifest) -> None:
@@ -80,12 +82,41 @@ class RunDirectory:
         return read_manifest(self.path / "manifest.json")
 
     def write(self, name: str, content: str | bytes) -> None:
-        """Write a file below the directory, whole or not at all."""
-        write_atomically(self.path / name, content.encode() if isinstance(content, str) else content)
+        """Write a file below the directory, whole or not at all.
+
+        Raises:
+            CannotWrite: no room, or no permission; what was written before is kept.
+        """
+        with self._room():
+            write_atomically(self.path / name, content.encode() if isinstance(content, str) else content)
+
+    @contextmanager
+    def _room(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise self.no_room(error.strerror or type(error).__name__) from error
+
+    def no_room(self, reason: str) -> CannotWrite:
+        """The error for a file of this run that can't be written."""
+        return CannotWrite(
+            f"{self.path}: expected room to write, got {reason}; nothing is lost: "
+            f"make room and continue with --resume {shlex.quote(str(self.path))}"
+        )
+
+    def sweep(self) -> None:
+        """Remove what a killed process left half-written."""
+        for path in self.path.rglob(".*"):
+            if path.name != LOCK and path.is_file():
+                path.unlink()
 
     def answer_key_path(self, game: str, state: int) -> Path:
         """The archive of one game-state."""
         return self.path / "oracle" / f"{game}-{state}.npz"
+
+    def write_answer_key(self, game: str, state: int, archive: bytes) -> None:
+        """Keep the archive of one game-state."""
+        self.write(str(self.answer_key_path(game, state).relative_to(self.path)), archive)
 
     def answer_key(self, game: str, state: int) -> AnswerKey:
         """The measured effects of one game-state.
@@ -117,20 +148,26 @@ class RunDirectory:
 
     def add_timing(self, filename: str, seconds: float) -> None:
         """Append to the timings, which are kept apart because they alone differ between equal runs."""
-        with (self.path / TIMINGS).open("a", encoding="utf-8") as file:
+        with self._room(), (self.path / TIMINGS).open("a", encoding="utf-8") as file:
             file.write(json.dumps({"unit": filename, "seconds": seconds}) + "\n")
 
     def timings(self) -> pd.DataFrame:
-        """Seconds per unit, of all attempts."""
-        path, table = self.path / TIMINGS, self.path / "timings.parquet"
-        frames = [pd.read_parquet(table)] if table.exists() else []
-        if path.exists():
-            # The last line may be torn if a run was killed; a timing is not worth more than that.
-            lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
-            frames.append(pd.DataFrame([json.loads(line) for line in lines]))
-        empty = pd.DataFrame({"unit": pd.Series(dtype="str"), "seconds": pd.Series(dtype="float64")})
-        combined = pd.concat([frame for frame in frames if len(frame)] or [empty])
-        return combined.drop_duplicates("unit", keep="last").sort_values("unit", ignore_index=True)
+        """Seconds per unit, of all attempts. Timings are a comfort: what is damaged is left out."""
+        rows = [*self._written_timings(), *self._new_timings()]
+        frame = pd.DataFrame(rows, columns=["unit", "seconds"]).astype({"unit": "str", "seconds": "float64"})
+        return frame.drop_duplicates("unit", keep="last").sort_values("unit", ignore_index=True)
+
+    def _written_timings(self) -> list[dict[Hashable, Any]]:
+        try:
+            return pd.read_parquet(self.path / "timings.parquet").to_dict("records")
+        except (OSError, ValueError):
+            return []
+
+    def _new_timings(self) -> Iterator[dict[str, Any]]:
+        path = self.path / TIMINGS
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ():
+            with suppress(ValueError):
+                yield json.loads(line)
 
     def finish_timings(self) -> None:
         """Fold the timings of this attempt into `timings.parquet`."""

@@ -19,7 +19,6 @@ from pydantic import ValidationError
 from harness import work
 from harness.claims import task_id
 from harness.controls import CONTROLS
-from harness.errors import CannotWrite
 from harness.manifest import Manifest, MethodEntry
 from harness.pool import Job, Limits, run_jobs
 from harness.run_directory import RunDirectory, Unit
@@ -71,6 +70,7 @@ class Runner:
     def run(self) -> None:
         """All three passes. May be interrupted at any moment and called again."""
         started = time.perf_counter()
+        self.directory.sweep()
         with tempfile.TemporaryDirectory(prefix="veritari-") as scratch:
             self._scratch = Path(scratch)
             try:
@@ -89,7 +89,12 @@ class Runner:
         jobs = {self._oracle_job(outcome): outcome for outcome in missing}
 
         def done(job: Job, report: Report) -> None:
-            self._finish_state(jobs[job], report)
+            outcome = jobs[job]
+            if report.status == "ok":
+                archive = self._archive_path(outcome)
+                self.directory.write_answer_key(outcome.game, outcome.state, archive.read_bytes())
+                archive.unlink()
+            self._finish_state(outcome, report)
 
         self._run("measuring effects", list(jobs), done)
 
@@ -106,9 +111,11 @@ class Runner:
         return stored is not None and stored.status == "ok" and self._answer_key(outcome.game, outcome.state) is None
 
     def _oracle_job(self, outcome: OracleOutcome) -> Job:
-        answer = self.directory.answer_key_path(outcome.game, outcome.state)
-        protocol = self.manifest.settings.protocol
-        return Job(work.measure_state, (protocol, outcome.game, outcome.state, str(self.store), str(answer)))
+        arguments = (self.manifest.settings.protocol, outcome.game, outcome.state, str(self.store))
+        return Job(work.measure_state, (*arguments, str(self._archive_path(outcome))))
+
+    def _archive_path(self, outcome: OracleOutcome) -> Path:
+        return self._scratch / f"effects-{outcome.game}-{outcome.state}.npz"
 
     def _finish_state(self, outcome: OracleOutcome, report: Report) -> None:
         answer_key = self._answer_key(outcome.game, outcome.state) if report.status == "ok" else None
@@ -241,6 +248,9 @@ class Runner:
         self.progress.start(what, len(jobs))
 
         def advance(job: Job, report: Report) -> None:
+            if report.status == "no_room":
+                raise self.directory.no_room(report.text)
+            self._n_frames += report.n_frames
             self.manifest.costs.peak_worker_mib = max(self.manifest.costs.peak_worker_mib, report.peak_mib)
             done(job, report)
             self.progress.advance()
@@ -248,15 +258,8 @@ class Runner:
         run_jobs(jobs, limits, advance)
 
     def _store(self, unit: OracleOutcome | Claim | Curves, seconds: float) -> None:
-        try:
-            self.directory.write_unit(unit)
-            self.directory.add_timing(unit.filename, seconds)
-        except OSError as error:
-            raise CannotWrite(
-                f"{self.directory.path}: expected room to write, got {error.strerror}; nothing is lost: "
-                f"make room and continue with --resume {self.directory.path}"
-            ) from error
-        self._n_frames += getattr(unit, "n_frames", 0)
+        self.directory.write_unit(unit)
+        self.directory.add_timing(unit.filename, seconds)
         self._n_rollouts += getattr(unit, "n_rollouts", 0)
 
     def _add_costs(self, seconds: float) -> None:

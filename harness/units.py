@@ -76,7 +76,6 @@ class Curves(_Unit):
     reason: str = ""
     deletion: tuple[float, ...] = ()
     insertion: tuple[float, ...] = ()
-    n_frames: int = 0
 
     @property
     def filename(self) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +55,7 @@ def print_leaderboard(run: Run) -> None:
     if len(failures):
         print_text(f"{len(failures)} failures, see {run.path / 'failures.csv'}; the first: {_first_failure(failures)}")
     if not run.is_finished:
-        print_text(f"unfinished: continue with: veritari run --resume {run.path}")
+        print_text(f"unfinished: continue with: veritari run --resume {shlex.quote(str(run.path))}")
 
 
 def _first_failure(failures: pd.DataFrame) -> str:

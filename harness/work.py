@@ -10,6 +10,7 @@ import inspect
 import json
 import os
 import resource
+import sys
 import time
 from collections.abc import Callable
 from functools import lru_cache
@@ -35,7 +36,7 @@ from oracle.emulator import Emulator
 from oracle.errors import DamagedFile
 from oracle.output import Output
 from oracle.protocol import protocol
-from oracle.store import Store, store_key, write_atomically
+from oracle.store import Store, store_key
 from oracle.task import Question
 from oracle.verification import fresh_digests, random_interventions, recipe_digests
 
@@ -45,12 +46,21 @@ KIB_PER_MIB = 1024
 
 
 class Report(NamedTuple):
-    """How a unit went. `text` is a reason or a warning in one line, `peak_mib` the most memory its process ever held."""
+    """How a unit went.
+
+    `text` is a reason or a warning in one line, `peak_mib` the most memory that its process ever held, `n_frames` what
+    was emulated for it.
+    """
 
     status: str
     text: str
     seconds: float
     peak_mib: float = 0.0
+    n_frames: int = 0
+
+
+class NoRoom(Exception):
+    """An answer of ours can't be written: the disk is full, or a quota is used up."""
 
 
 def prepare_worker(memory_gib: float) -> None:
@@ -60,6 +70,8 @@ def prepare_worker(memory_gib: float) -> None:
     for descriptor in (0, 1, 2):
         os.dup2(sink, descriptor)
     torch.set_num_threads(1)
+    # The command line names the run and the store, which are no business of a method.
+    sys.argv[1:] = []
     limit = int(memory_gib * GIB)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -74,6 +86,7 @@ def describe(spec: str, answer: str) -> Report:
 
 
 def _describe(spec: str, answer: Path) -> str:
+    _sign(answer)
     method = resolve(spec)
     declared = method.declaration
     entry = MethodEntry(
@@ -87,7 +100,7 @@ def _describe(spec: str, answer: Path) -> str:
         parameters=method.parameters(),
         file_sha256=_file_sha256(method),
     )
-    answer.write_text(entry.model_dump_json(), encoding="utf-8")
+    _write(answer, entry.model_dump_json())
     return ""
 
 
@@ -115,7 +128,7 @@ def _measure_state(protocol_name: str, rom_id: str, state: int, store: Store, an
     if answer_key is None:
         answer_key = measure(chosen, played, state)
         warning = _save(store, key, answer_key) or warning
-    write_atomically(answer, answer_key.to_bytes())
+    _write(answer, answer_key.to_bytes())
     return warning
 
 
@@ -130,15 +143,15 @@ def _save(store: Store, key: str, answer_key: AnswerKey) -> str:
 
 def claim(spec: str, question_path: str, output_name: str, run_seed: int, answer: str) -> Report:
     """Ask one method about one output; writes a `Claim`. Runs foreign code: nothing it does may get out of here."""
-    Path(f"{answer}.pid").write_text(str(os.getpid()), encoding="utf-8")
     return _guarded(lambda: _claim(spec, Path(question_path), output_name, run_seed, Path(answer)))
 
 
 def _claim(spec: str, question_path: Path, output_name: str, run_seed: int, answer: Path) -> str:
+    _sign(answer)
     question = _question(question_path)
     output = _output(question, output_name)
     given = ask(question, output, _method(spec), world=lambda: world_of(question), run_seed=run_seed)
-    answer.write_text(given.model_dump_json(), encoding="utf-8")
+    _write(answer, given.model_dump_json())
     return ""
 
 
@@ -150,7 +163,7 @@ def curves(question_path: str, claim_path: str, answer: str) -> Report:
 def _curves(question_path: Path, claim_path: Path, answer: Path) -> str:
     given = Claim.model_validate_json(claim_path.read_bytes())
     output = _output(_question(question_path), given.task.output)
-    answer.write_text(measure_curves(_meter(question_path, output), given).model_dump_json(), encoding="utf-8")
+    _write(answer, measure_curves(_meter(question_path, output), given).model_dump_json())
     return ""
 
 
@@ -174,7 +187,7 @@ def _digests(what: Verification, side: str, answer: Path) -> str:
     sequence = random_interventions(what.n_interventions, generator=generator)
     run_sequence = {"recipe": recipe_digests, "fresh": fresh_digests}[side]
     found = run_sequence(lambda: Emulator(played), protocol(what.protocol).trace(played, 0), sequence)
-    answer.write_text(json.dumps([[each.ram, each.screen] for each in found]), encoding="utf-8")
+    _write(answer, json.dumps([[each.ram, each.screen] for each in found]))
     return ""
 
 
@@ -198,27 +211,47 @@ def _output(question: Question, name: str) -> Output:
     return next(output for output in question.outputs if output.name == name)
 
 
+def _sign(answer: Path) -> None:
+    """Say beside the answer which process works on it, so that its leaving without a word can be noticed."""
+    _write(Path(f"{answer}.pid"), str(os.getpid()))
+
+
+def _write(answer: Path, content: str | bytes) -> None:
+    try:
+        answer.write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise NoRoom(error.strerror) from error
+
+
 def _guarded(work: Callable[[], str], refused: tuple[type[VeritariError], ...] = ()) -> Report:
-    started = time.perf_counter()
+    started, frames_before = time.perf_counter(), Emulator.n_frames
     try:
         status, text = "ok", work()
-    except BrokenPlugin as error:
-        status, text = "failed", str(error)
-    except refused as error:
-        status, text = "refused", str(error)
+    except NoRoom as error:
+        status, text = "no_room", str(error)
     except NotApplicable as error:
-        status, text = "not_applicable", str(error)
-    except VeritariError as error:
-        status, text = "failed", str(error)
+        status, text = "not_applicable", _words(error)
+    except BrokenPlugin as error:
+        status, text = "failed", _words(error)
+    except refused as error:
+        status, text = "refused", _words(error)
     except BaseException as error:  # noqa: BLE001  # a plugin may raise anything, SystemExit included
         status, text = "failed", _words(error)
     peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KIB_PER_MIB
-    return Report(status, " ".join(text.split())[:LONGEST_REASON], time.perf_counter() - started, peak_mib)
+    seconds, n_frames = time.perf_counter() - started, Emulator.n_frames - frames_before
+    return Report(status, _one_line(text), seconds, peak_mib, n_frames)
 
 
 def _words(error: BaseException) -> str:
-    """The error's type and text; an exception's own `__str__` may raise too."""
+    """The error's text, with its type if it is none of ours; an exception's own `__str__` may raise too."""
     try:
-        return f"{type(error).__name__}: {error}".rstrip(": ")
-    except BaseException:  # noqa: BLE001  # as above
+        text = str(error)
+    except BaseException:  # noqa: BLE001  # as in `_guarded`
         return type(error).__name__
+    return text if isinstance(error, VeritariError) and text else f"{type(error).__name__}: {text}".rstrip(": ")
+
+
+def _one_line(text: str) -> str:
+    """Short, on one line, and of characters that every file takes."""
+    printable = text.encode("utf-8", errors="replace").decode("utf-8")
+    return " ".join(printable.split())[:LONGEST_REASON]

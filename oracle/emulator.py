@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import ale_py
 import numpy as np
@@ -86,6 +86,9 @@ class Emulator:
         RomMismatch: the ROM is not the one of the game table.
     """
 
+    # Frames played by all interfaces of this process: what a run has cost.
+    n_frames: ClassVar[int] = 0
+
     def __init__(self, game: Game) -> None:
         require_supported_ale()
         path = rom_path(game)
@@ -101,6 +104,7 @@ class Emulator:
         self._ale.reset_game()
 
     def act(self, action: int) -> float:
+        Emulator.n_frames += 1
         return float(self._ale.act(Action(action)))
 
     def ram(self) -> Ram:

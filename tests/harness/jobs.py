@@ -42,6 +42,12 @@ def kills_itself() -> Report:
     return says("never said")
 
 
+def will_not_end() -> Report:
+    """A job that leaves its process deaf to a polite end."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    return says("deaf")
+
+
 def closes_pipes() -> Report:
     """A job that can't be heard any more."""
     os.closerange(3, 256)

@@ -16,6 +16,7 @@ import pytest
 from games.errors import VeritariError
 from harness import api
 from harness.errors import BadRun, CannotWrite, DirectoryBusy
+from harness.records import CHECKSUMS
 from harness.run_directory import RunDirectory
 from harness.views import Selection, game_view
 from oracle.store import Store
@@ -190,15 +191,17 @@ def test_what_a_plugin_prints_is_not_heard(failing, clean):
     [("raising:raises_unprintable_refusal", "UnprintableRefusal"), ("raising:raises_surrogates", "")],
 )
 def test_no_exception_stops_a_run(clean, tmp_path, name, reason):
-    """One of our exceptions without a text that does not unpickle, or a text no file takes, fail their tasks only."""
+    """A refusal of ours without a text that does not unpickle, or a text no file takes, concern their tasks only."""
     finished = veritari(
         *("run", "--games", "pong", "--methods", plugin(name, GOOD[0]), "--workers", "2", "--timeout", "10"),
         *("--out", tmp_path / "run", "--store", clean.store),
     )
-    assert (1, []) == (finished.code, finished.complaints)
+    # The first is a NotApplicable, which is no failure.
+    status, code = ("not_applicable", 0) if reason else ("failed", 1)
+    assert (code, []) == (finished.code, finished.complaints)
     records = api.load_run(tmp_path / "run").records
     rows = records[records["method"] == name.partition(":")[2]]
-    assert {"failed"} == set(rows["status"])
+    assert {status} == set(rows["status"])
     assert rows["reason"].str.contains(reason or "ValueError: no sprite in ").all()
     assert {"ok"} == set(records.loc[records["method"] == GOOD[0], "status"])
 
@@ -227,7 +230,7 @@ def test_rollouts_are_limited(clean, tmp_path):
 
 @pytest.mark.parametrize("name", ["exits_on_import:any", "hangs_on_import:any"])
 def test_a_plugin_may_fail_while_it_describes_itself(clean, tmp_path, name):
-    """A file that leaves, or hangs, while it is imported stays in the run with that reason; the other method is fine."""
+    """A file that leaves, or hangs, while it is imported stays in the run with that reason; others are fine."""
     limit = 4.0 if name.startswith("hangs") else 20.0
     run = api.run(
         games="pong",
@@ -270,7 +273,7 @@ def test_not_answering_is_no_way_up(partial):
 
 @pytest.mark.parametrize("name", ["fails_where_hard", "enormous_where_hard"])
 def test_failing_is_no_way_up(partial, name):
-    """A method that raises, or answers with numbers whose sums overflow, where it is hard ranks below one that tries."""
+    """A method that raises, or answers with numbers whose sums overflow, where it is hard ranks below who tries."""
     board = api.load_run(partial.path).leaderboard.set_index("method")
     assert 1 == board.loc["whole", "rank"]
     assert board.loc[name, "rank"] > 1
@@ -377,7 +380,7 @@ def edit_manifest(run, **changes):
 
 def make_unfinished(run):
     """Take the last tables and one unit away, as if the run had been killed before."""
-    (run / "leaderboard.json").unlink()
+    (run / CHECKSUMS).unlink()
     (run / "units/curves/oracle/pong-0-changed_pixels.json").unlink()
 
 
@@ -578,7 +581,7 @@ def test_a_store_that_can_not_be_used_is_told(clean, tmp_path, kind):
 def test_a_damaged_table_is_refused(copied, clean, name, damage):
     """A damaged Parquet table is refused by its name with the command that rebuilds it, and that command does."""
     damage(copied / name)
-    match = rf"{name}: expected a Parquet table, got .*; rebuild it with: veritari rescore {copied}"
+    match = rf"{name}: expected the table that was written, got .*; rebuild it with: veritari rescore {copied}"
     with pytest.raises(BadRun, match=match):
         getattr(api.load_run(copied), name.partition(".")[0])
     api.rescore(copied)
@@ -590,7 +593,7 @@ def test_a_damaged_table_is_told_in_one_line(copied):
     cut(copied / "records.parquet")
     finished = veritari("show", copied)
     [line] = finished.complaints
-    assert f"error: {copied}/records.parquet: expected a Parquet table, got " in line
+    assert f"error: {copied}/records.parquet: expected the table that was written, got " in line
     assert line.endswith(f"rebuild it with: veritari rescore {copied}")
     assert (2, "") == (finished.code, finished.out)
 
@@ -611,17 +614,24 @@ def test_a_torn_timing_does_no_harm(copied, clean):
     assert tables(clean.path) == tables(api.resume(copied, workers=1, store=clean.store).path)
 
 
-@pytest.mark.parametrize("name", ["failures.csv", "oracle/pong-0.npz", "units/oracle/pong-0.json"])
-@pytest.mark.parametrize("damage", [cut, Path.unlink])
-@pytest.mark.parametrize("look", [show, show_pong, api.rescore, api.resume])
-def test_no_damage_ends_in_a_traceback(copied, clean, name, damage, look):
-    """A run that lost one file, or half of it, is shown, or refused with an error of ours; resuming makes it whole."""
+LOSSES = [("failures.csv", cut), ("failures.csv", Path.unlink), ("oracle/pong-0.npz", cut)]
+LOSSES += [("oracle/pong-0.npz", Path.unlink), ("units/oracle/pong-0.json", cut), ("per_game.csv", Path.unlink)]
+
+
+@pytest.mark.parametrize(("name", "damage"), LOSSES)
+@pytest.mark.parametrize("look", [show, show_pong, api.rescore])
+def test_no_damage_ends_in_a_traceback(copied, name, damage, look):
+    """A run that lost one file, or half of it, can be looked at, or is refused with an error of ours."""
     damage(copied / name)
-    if look is api.resume:
-        assert tables(clean.path) == tables(api.resume(copied, workers=1, store=clean.store).path)
-        return
     with contextlib.suppress(VeritariError):
         look(copied)
+
+
+@pytest.mark.parametrize(("name", "damage"), LOSSES)
+def test_resuming_makes_a_run_whole(copied, clean, name, damage):
+    """A run that lost one file, or half of it, is whole again after it was resumed."""
+    damage(copied / name)
+    assert tables(clean.path) == tables(api.resume(copied, workers=1, store=clean.store).path)
 
 
 @pytest.mark.parametrize("damage", [cut, lambda path: path.write_text('{"game": 1}', encoding="utf-8")])
@@ -631,7 +641,7 @@ def test_damaged_units_are_done_again(copied, clean, damage):
     damaged = [path for kind in kinds for path in sorted((copied / "units").glob(kind))]
     for path in damaged:
         damage(path)
-    (copied / "leaderboard.json").unlink()
+    (copied / CHECKSUMS).unlink()
     progress = Recorder()
     api.resume(copied, workers=1, store=clean.store, progress=progress)
     assert [f"{path}: damaged; it is done again" for path in damaged] == sorted_as(damaged, progress.warnings)
@@ -648,7 +658,7 @@ def sorted_as(paths, warnings):
 def test_a_damaged_archive_is_measured_again(copied, clean, position):
     """Effects that are not what was written are named in a warning and measured again, to the same tables."""
     flip(copied / "oracle/pong-0.npz", position)
-    (copied / "leaderboard.json").unlink()
+    (copied / CHECKSUMS).unlink()
     progress = Recorder()
     api.resume(copied, workers=1, store=clean.store, progress=progress)
     [warning] = progress.warnings
@@ -708,6 +718,8 @@ def test_no_room_for_tables_is_an_error_of_its_own(copied):
     shutil.rmtree(copied / "units" / "claims" / "random")
     (copied / "per_game.csv").unlink()
     (copied / "per_game.csv").mkdir()
-    match = rf"expected room to write, got Is a directory; nothing is lost: make room, then veritari rescore {copied}"
+    match = (
+        rf"expected room to write, got Is a directory; nothing is lost: make room and continue with --resume {copied}"
+    )
     with pytest.raises(CannotWrite, match=match):
         api.rescore(copied)

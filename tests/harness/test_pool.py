@@ -1,5 +1,6 @@
 """Worker processes: each unit has a time limit, and none takes another one down."""
 
+import os
 import subprocess
 import sys
 import time
@@ -135,4 +136,39 @@ def test_workers_are_quiet():
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, timeout=120, cwd=ROOT
     )
     assert ["failed", "failed", "ok", "ok", "ok", "ok", "ok", "ok"] == sorted(finished.stdout.splitlines())
+    assert "" == finished.stderr
+
+
+LATE = """
+import sys
+import time
+from pathlib import Path
+from harness.pool import Job, Limits, run_jobs
+from tests.harness import jobs
+
+if __name__ == "__main__":
+    wanted = [Job(jobs.will_not_end, ()), *(Job(jobs.says, (text,)) for text in "abc")]
+    run_jobs(wanted, Limits(4, 30.0, 4.0), lambda job, report: print(report.text))
+else:
+    # A worker imports its parent's script first. All but one are late, as on a busy machine.
+    try:
+        Path(__file__).with_name("first").touch(exist_ok=False)
+    except FileExistsError:
+        time.sleep(1.5)
+"""
+
+
+def test_a_late_worker_is_quiet(tmp_path):
+    """A worker that is still starting while the others are stopped leaves no traceback on the terminal."""
+    script = tmp_path / "script.py"
+    script.write_text(LATE, encoding="utf-8")
+    finished = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert ["deaf", "a", "b", "c"] == finished.stdout.splitlines()
     assert "" == finished.stderr

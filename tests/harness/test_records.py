@@ -9,7 +9,17 @@ import pytest
 from games.errors import VeritariError
 from harness.errors import BadRun
 from harness.grading import UNDEFINED, grade
-from harness.records import CLAIM_TYPES, CURVE_TYPES, FAILURE_TYPES, RECORD_TYPES, Tables, parquet_bytes, read_parquet
+from harness.records import (
+    CHECKSUMS,
+    CLAIM_TYPES,
+    CURVE_TYPES,
+    FAILURE_TYPES,
+    RECORD_TYPES,
+    Tables,
+    checksums,
+    parquet_bytes,
+    read_parquet,
+)
 from harness.run_directory import RunDirectory
 from harness.units import Claim, Curves, OracleOutcome, TaskId
 from oracle.effects import measure
@@ -329,16 +339,22 @@ def test_equal_frames_have_equal_bytes(frame):
     assert parquet_bytes(frame) != parquet_bytes(changed)
 
 
+def write_checked(run, name, content):
+    """Write a table and its checksum, as a run does."""
+    run.directory.write(name, content)
+    run.directory.write(CHECKSUMS, checksums({name: content}))
+
+
 def test_parquet_comes_back_to_the_last_bit(run, frame):
     """A table that is written and read again is the same: numbers, undefined ones, texts and types."""
-    run.directory.write("records.parquet", parquet_bytes(frame))
+    write_checked(run, "records.parquet", parquet_bytes(frame))
     pd.testing.assert_frame_equal(frame, read_parquet(run.directory, "records.parquet"), check_exact=True)
 
 
 def test_an_empty_table_comes_back(run):
     """A table without rows keeps its columns and types."""
     empty = run.tables("blur").curves
-    run.directory.write("curves.parquet", parquet_bytes(empty))
+    write_checked(run, "curves.parquet", parquet_bytes(empty))
     pd.testing.assert_frame_equal(empty, read_parquet(run.directory, "curves.parquet"), check_exact=True)
 
 
@@ -352,7 +368,11 @@ def test_a_damaged_table_is_named(run, frame, damage):
         "torn": content[:-10],
         "flipped": content[:-40] + b"x" * 40,
     }
+    write_checked(run, "records.parquet", content)
+    (run.directory.path / "records.parquet").unlink()
     if damage in damaged:
         run.directory.write("records.parquet", damaged[damage])
-    with pytest.raises(BadRun, match=r"records\.parquet: expected a Parquet table, got \w+; rebuild it with: veritari"):
+    with pytest.raises(
+        BadRun, match=r"records\.parquet: expected the table that was written, got [^;]+; rebuild it with: veritari"
+    ):
         read_parquet(run.directory, "records.parquet")

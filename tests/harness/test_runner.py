@@ -36,6 +36,7 @@ FILES = {
     "oracle/pong-0.npz",
     "per_game.csv",
     "records.parquet",
+    "tables.sha256",
 }
 
 
@@ -94,7 +95,7 @@ def test_a_run_writes_the_files_of_the_format(clean):
 
 
 def test_tables_are_the_same_for_one_worker_and_two(clean, tmp_path):
-    """All files but manifest and timings are byte-identical for 1 and 2 workers, whether the store was empty or full."""
+    """All files but manifest and timings are byte-identical for 1 and 2 workers, from an empty or full store."""
     once = api.run(games="pong,breakout", workers=1, out=tmp_path / "run", store=clean.store)
     assert tables(clean.path) == tables(once.path)
 

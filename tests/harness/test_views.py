@@ -107,6 +107,23 @@ def test_scores_of_all_methods_on_one_output(run):
         assert expected == view.scores["F"].tolist()
 
 
+def test_one_state(tmp_path):
+    """Where a game has several states, each is shown with its own claims and scores only."""
+    made = HandMade(tmp_path, measure(toy_protocol(), toy_game(), 0, ToyMachine))
+    made.add_answers("blur", game=GAME)
+    made.add_answers("blur", game=GAME, state=1)
+    made.add_claim("blur", made.task(0, GAME, 1), values=(), status="failed", reason="it raised")
+    manifest = manifest_of(games=(GAME,), methods=(method_entry("blur"),), n_states=2)
+    made.directory.write_manifest(manifest)
+    first, second = (game_view(Run(made.directory), Selection(GAME, state=state))[0] for state in (0, 1))
+    assert (0, 1) == (first.state, second.state)
+    assert (["ok"], ["failed"]) == (first.scores["status"].tolist(), second.scores["status"].tolist())
+    assert ([False], [True]) == (
+        first.causes["blur"].isna().unique().tolist(),
+        second.causes["blur"].isna().unique().tolist(),
+    )
+
+
 def test_one_method(run):
     """A chosen method is shown alone; the oracle can be chosen, and claims the effects."""
     views = {name: game_view(run, Selection(GAME, method=name))[0].causes for name in ("blur", "oracle")}

@@ -253,5 +253,5 @@ def test_the_background_colour_changes_the_published_pixels(rom_id, n_changed):
 
 def test_a_word_of_the_format_is_no_register_to_write():
     """ALE refuses a state with another size of RAM, so that word can be read but not written."""
-    with pytest.raises(VeritariError, match="M6532.ram_size: expected a register, got a word of the format"):
+    with pytest.raises(VeritariError, match=r"M6532.ram_size: expected a register, got a word of the format"):
         MachineState(made_up_state()).with_value("M6532", "ram_size", 64)
