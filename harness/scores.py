@@ -10,7 +10,6 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.stats import rankdata
 
 Causes = Float[np.ndarray, " cause"]
 Curve = Float[np.ndarray, " step"]
@@ -152,7 +151,9 @@ def spearman(claim: Causes, effect: Causes) -> float:
 
 
 def _ranks(values: Causes) -> Causes:
-    return np.asarray(rankdata(values, method="average"), dtype=np.float64)
+    """Ranks from 1; equal values share the mean of their ranks."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place])
 
 
 def descending_order(values: Causes) -> Int[np.ndarray, " cause"]:

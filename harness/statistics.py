@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.stats import norm, t
+from scipy.special import ndtr, ndtri, stdtrit
 
 N_DRAWS = 10_000
 LEVEL = 0.95
@@ -73,13 +73,13 @@ def _all_equal(values: Games) -> bool:
 def _bca(estimate: float, replicates: Float[np.ndarray, " draw"], left_out: Float[np.ndarray, " game"]) -> Interval:
     # Ties count half, so that a discrete statistic is not called biased.
     below = float(np.mean(replicates < estimate) + 0.5 * np.mean(replicates == estimate))
-    bias = norm.ppf(np.clip(below, 1 / len(replicates), 1 - 1 / len(replicates)))
+    bias = ndtri(np.clip(below, 1 / len(replicates), 1 - 1 / len(replicates)))
     deviations = left_out.mean() - left_out
     scale = float((deviations**2).sum()) ** 1.5
     acceleration = float((deviations**3).sum()) / (6 * scale) if scale > 0 else 0.0
-    tails = norm.ppf([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    tails = ndtri([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     shifted = bias + tails
-    adjusted = norm.cdf(bias + shifted / (1 - acceleration * shifted))
+    adjusted = ndtr(bias + shifted / (1 - acceleration * shifted))
     low, high = np.quantile(replicates, adjusted)
     return Interval(float(low), float(high), "BCa")
 
@@ -88,5 +88,5 @@ def _t_interval(estimate: float, left_out: Float[np.ndarray, " game"]) -> Interv
     """Of a mean, this is the textbook interval: there the jackknife's standard error is s / sqrt(n)."""
     n_games = len(left_out)
     error = math.sqrt((n_games - 1) / n_games * float(((left_out - left_out.mean()) ** 2).sum()))
-    half = float(t.ppf((1 + LEVEL) / 2, n_games - 1)) * error
+    half = float(stdtrit(n_games - 1, (1 + LEVEL) / 2)) * error
     return Interval(estimate - half, estimate + half, "t")
