@@ -6,6 +6,7 @@ result = run(games="core", methods="default,my_method.py:my_method")
 result.leaderboard
 """
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,13 +16,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.errors import Interrupted
+from harness.errors import BadRun, Interrupted
 from harness.leaderboard import Board, build_board, csv_text, json_text, markdown_text
 from harness.manifest import Manifest, Settings
-from harness.plan import plan_run, require_same_plugins
+from harness.plan import describe_broken_again, plan_run, require_same_plugins
 from harness.pool import Limits
-from harness.records import CHECKSUMS, Tables, checksums, parquet_bytes, read_failures, read_parquet
-from harness.run_directory import RunDirectory
+from harness.records import Tables, checksums, parquet_bytes, read_failures, read_parquet
+from harness.run_directory import CHECKSUMS, RunDirectory
 from harness.runner import Progress, Runner
 from oracle.protocol import DEFAULT_PROTOCOL
 from oracle.store import default_store
@@ -87,6 +88,11 @@ class Run:
         if self.is_finished and not self.from_units:
             return read_failures(self.directory)
         return self._tables.failures
+
+    @property
+    def missing(self) -> list[str]:
+        """What is not done yet, or damaged; empty for a finished run."""
+        return self._tables.missing
 
     def seconds_per_task(self, methods: Iterable[str]) -> list[float]:
         """Mean seconds that each method took per task; NaN where it was not timed."""
@@ -167,6 +173,8 @@ def resume(
         manifest.workers = workers or manifest.workers
         limits = Limits(manifest.workers, manifest.timeout_seconds, manifest.memory_gib)
         require_same_plugins(manifest, limits)
+        if retry_failed:
+            manifest.methods = describe_broken_again(manifest.methods, limits)
         return _finish(Runner(directory, manifest, store or default_store(), progress or Silent(), retry_failed))
 
 
@@ -192,6 +200,11 @@ def rescore(path: Path | str) -> Run:
 def write_tables(finished: Run) -> Run:
     """Write the tables of a run from its units."""
     directory = finished.directory
+    if missing := finished.missing:
+        raise BadRun(
+            f"{directory.path}: expected all units, got {len(missing)} missing or damaged, the first: {missing[0]}; "
+            f"continue with: veritari run --resume {shlex.quote(str(directory.path))}"
+        )
     texts = {
         "leaderboard.csv": csv_text(finished.leaderboard),
         "leaderboard.json": json_text(finished.board, finished.manifest),
@@ -208,18 +221,19 @@ def write_tables(finished: Run) -> Run:
 
 
 def _finish(runner: Runner) -> Run:
+    directory = runner.directory
     try:
         runner.run()
+        statuses = Run(directory, from_units=True).records["status"].value_counts()
+        runner.manifest.costs.statuses = {str(name): int(count) for name, count in statuses.items()}
+        directory.write_manifest(runner.manifest)
+        directory.finish_timings()
+        return write_tables(Run(directory, from_units=True))
     except KeyboardInterrupt as stop:
-        path = runner.directory.path
+        path = shlex.quote(str(directory.path))
         raise Interrupted(
             f"interrupted; what was finished is kept: continue with: veritari run --resume {path}"
         ) from stop
-    statuses = Run(runner.directory, from_units=True).records["status"].value_counts()
-    runner.manifest.costs.statuses = {str(name): int(count) for name, count in statuses.items()}
-    runner.directory.write_manifest(runner.manifest)
-    runner.directory.finish_timings()
-    return write_tables(Run(runner.directory, from_units=True))
 
 
 def _default_directory(protocol: str) -> Path:

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from games.errors import UnknownName, UnsupportedRom, VeritariError
+from games.errors import BrokenTable, UnknownName, UnsupportedRom, VeritariError
 from harness.errors import BadRun, Interrupted, WrongUsage
+from methods.spec import BadSpec
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -21,7 +22,7 @@ games_app = typer.Typer(no_args_is_help=True, help="List games, and show one.")
 app.add_typer(methods_app, name="methods")
 app.add_typer(games_app, name="games")
 
-USAGE_ERRORS = (UnknownName, UnsupportedRom, WrongUsage, BadRun)
+USAGE_ERRORS = (UnknownName, UnsupportedRom, BrokenTable, BadSpec, WrongUsage, BadRun)
 # Typer carries its own copy of click and exports its exceptions only in part.
 CommandLineError: type[Exception] = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
@@ -38,13 +39,25 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of everything that is rando
 RunPath = Annotated[Path, typer.Argument(help="A run directory.")]
 
 
+def _print_version(wanted: bool) -> bool:  # noqa: FBT001  # how Typer calls it
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"veritari {version('veritari')}")
+        raise typer.Exit
+    return wanted
+
+
 @app.callback()
 def options(
     *,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
 ) -> None:
     """Options of all commands."""
-    del debug  # read by `main`, before anything can go wrong
+    del debug, version  # read by `main` and by the callback, before anything can go wrong
 
 
 @app.command()
@@ -234,18 +247,21 @@ def methods_list(*, json: Json = False) -> None:
     import pandas as pd
 
     from harness.controls import CONTROL_ENTRIES
+    from harness.plan import describe_methods, method_specs
+    from harness.pool import Limits
     from harness.terminal import print_table, print_text
     from harness.views import to_json
-    from methods.registry import registered, resolve
 
-    columns = ["name", "title", "family", "access", "domain", "source"]
-    methods = [resolve(name) for name in registered()]
-    table = pd.DataFrame([vars(each) for each in (*(method.declaration for method in methods), *CONTROL_ENTRIES)])
-    table["name"] = table["name"].fillna(table["label"])
-    table = table[columns]
-    parameters = [str(method.parameters() or "") for method in methods]
-    table["parameters"] = [*parameters, *("" for _ in CONTROL_ENTRIES)]
-    print_text(to_json(table)) if json else print_table(table, title="methods")
+    columns = ["label", "title", "family", "access", "domain", "parameters", "source", "broken"]
+    entries = (*describe_methods(method_specs("all"), Limits(1, 120.0, 4.0)), *CONTROL_ENTRIES)
+    table = pd.DataFrame([entry.model_dump() for entry in entries])[columns]
+    if json:
+        print_text(to_json(table))
+    else:
+        table["parameters"] = [
+            ", ".join(f"{key}={value!r}" for key, value in each.items()) for each in table["parameters"]
+        ]
+        print_table(table if table["broken"].any() else table.drop(columns="broken"), title="methods")
 
 
 @methods_app.command("check")
@@ -329,7 +345,9 @@ def main() -> None:
     try:
         sys.exit(app(arguments, standalone_mode=False) or 0)
     except CommandLineError as error:
-        print_error(f"{error.format_message()} See: veritari --help")  # type: ignore[attr-defined]
+        # Without a command, help was printed already and there is nothing to add.
+        if text := error.format_message():  # type: ignore[attr-defined]
+            print_error(f"{text.rstrip('.')}; see: veritari --help")
         sys.exit(WRONG_USAGE)
     except (KeyboardInterrupt, typer.Abort):
         print_error("interrupted")

@@ -14,6 +14,7 @@ Effects = Float[np.ndarray, " cause"]
 Scores = dict[str, Any]
 
 UNDEFINED: Scores = dict.fromkeys(scores.SCORES, math.nan)
+UNANSWERED_SCORES: Scores = {name: info.unanswered for name, info in scores.SCORES.items()}
 
 
 def grade_v1(claim: Effects, effect: Effects, curves: Curves | None, *, seed: int) -> tuple[Scores, list[str]]:
@@ -47,43 +48,32 @@ GRADERS: dict[str, Callable[..., tuple[Scores, list[str]]]] = {"v1": grade_v1}
 def grade(claim: Claim, effect: Effects, curves: Curves | None, *, version: str, seed: int) -> Scores:
     """The scored part of a record: counts, scores, status and reason.
 
-    Nothing raises a mean by not answering: a failed claim is scored as one that has vanished. A task whose effects are
-    all equal has nothing to rank and no scores.
+    A task whose effects are all equal has nothing to rank and no scores. A task without an answer counts as a claim
+    that has vanished, with the worst value in every score.
     """
-    unanswered = claim.status in UNANSWERED
-    values = np.zeros(len(effect)) if unanswered else np.array(claim.values)
-    if claim.status == "not_applicable":
-        return _unscored(claim, effect, claim.status, claim.reason)
+    # First what concerns all methods alike: a task undefined in itself costs nobody coverage.
     if scores.is_constant(effect):
-        return _unscored(claim, effect, "degenerate", "the effects are all equal: there is nothing to rank")
-    graded, reasons = GRADERS[version](values, effect, curves, seed=seed)
-    if unanswered:
-        reasons.insert(0, claim.reason)
-    return {
-        **_counts(claim, effect),
-        **graded,
-        "vanished": scores.is_constant(values),
-        "n_named": scores.count_named(values),
-        "status": claim.status,
-        "reason": "; ".join(reasons),
-    }
+        return _row(claim, effect, UNDEFINED, "degenerate", "the effects are all equal: there is nothing to rank")
+    if claim.status in UNANSWERED:
+        return _row(claim, effect, UNANSWERED_SCORES, claim.status, claim.reason)
+    if claim.status != "ok":
+        return _row(claim, effect, UNDEFINED, claim.status, claim.reason)
+    graded, reasons = GRADERS[version](np.array(claim.values), effect, curves, seed=seed)
+    return _row(claim, effect, graded, "ok", "; ".join(reasons))
 
 
-def _unscored(claim: Claim, effect: Effects, status: str, reason: str) -> Scores:
-    return {
-        **_counts(claim, effect),
-        **UNDEFINED,
-        "vanished": False,
-        "n_named": scores.count_named(np.array(claim.values)) if claim.values else 0,
-        "status": status,
-        "reason": reason,
-    }
-
-
-def _counts(claim: Claim, effect: Effects) -> Scores:
+def _row(claim: Claim, effect: Effects, graded: Scores, status: str, reason: str) -> Scores:
+    # What a failed claim still holds counts for nothing.
+    values = np.array(claim.values if claim.status == "ok" else ())
+    scored = status not in ("degenerate", "not_applicable")
     return {
         "n_causes": len(effect),
         "n_true": scores.count_movers(effect),
         "n_rollouts": claim.n_rollouts,
         "n_gradients": claim.n_gradients,
+        **graded,
+        "vanished": scored and scores.is_constant(values),
+        "n_named": scores.count_named(values) if len(values) else 0,
+        "status": status,
+        "reason": reason,
     }

@@ -12,13 +12,13 @@ from jaxtyping import Float
 
 from harness.controls import CONTROLS
 from harness.manifest import Manifest, MethodEntry
-from harness.scores import SCORES
 from harness.statistics import board_value, drawn_games, interval
 from harness.units import UNANSWERED
 from oracle.output import REGIMES
 
 # Scores whose board value is the mean over regimes of the mean over games.
 AVERAGED = ("S", "M", "precision_at_3", "deletion_auc", "insertion_auc", "F_log")
+UNKNOWN = "unknown"
 COLUMNS = ("F", "F_counted", *AVERAGED)
 RECOVERS, HOLDS_UP, NO_SIGNAL = 0.85, 0.5, 0.05
 
@@ -43,12 +43,16 @@ def build_board(records: pd.DataFrame, manifest: Manifest) -> Board:
     scored = records[~records["status"].isin(["excluded", "degenerate"])].copy()
     clip = _clips_negative(manifest)
     scored["F_counted"] = scored["F"].clip(lower=0.0) if clip else scored["F"]
-    unanswered = scored["status"].isin(UNANSWERED)
-    # Nothing raises a mean by not answering: an unanswered task counts as the worst there is.
-    scored.loc[unanswered, list(AVERAGED)] = [_worst(name) for name in AVERAGED]
     values = GameValues(scored, [entry.label for entry in manifest.methods])
     draws = drawn_games(len(values.games), seed=manifest.settings.seed)
-    rows = [_method_row(entry, scored[scored["method"] == entry.label], values, draws) for entry in manifest.methods]
+    n_tasks = len(scored.drop_duplicates(["game", "state", "output"]))
+    rows = [
+        {
+            **_method_row(entry, values, draws),
+            **_counts(records[records["method"] == entry.label], n_tasks),
+        }
+        for entry in manifest.methods
+    ]
     excluded = records[records["status"] == "excluded"].drop_duplicates(["game", "state"])
     names = excluded["game"] + ("" if manifest.n_states == 1 else "/" + excluded["state"].astype(str))
     return Board(
@@ -78,23 +82,14 @@ class GameValues:
         return np.asarray(self._values[score][self._methods.index(method)])
 
 
-def _worst(name: str) -> float:
-    info = SCORES[name]
-    if info.range[0] < 0:
-        # A correlation of -1 knows as much as one of 1; no answer knows nothing.
-        return 0.0
-    return info.range[0] if info.best == "high" else info.range[1]
-
-
 def _clips_negative(manifest: Manifest) -> bool:
     """The published audit counts a negative F as 0; later versions do not."""
     return manifest.score_version == "v1"
 
 
-def _method_row(entry: MethodEntry, records: pd.DataFrame, values: GameValues, draws: np.ndarray) -> dict[str, Any]:
+def _method_row(entry: MethodEntry, values: GameValues, draws: np.ndarray) -> dict[str, Any]:
     counted = values.of(entry.label, "F_counted")
     limits = interval(counted, draws)
-    answered = records["status"] != "not_applicable"
     return {
         "method": entry.label,
         "title": entry.title,
@@ -108,10 +103,22 @@ def _method_row(entry: MethodEntry, records: pd.DataFrame, values: GameValues, d
         "F_position": float(board_value(counted[1:])),
         "F_unclipped": float(board_value(values.of(entry.label, "F"))),
         **{name: float(board_value(values.of(entry.label, name))) for name in AVERAGED},
-        "n_games": int(records.loc[answered, "game"].nunique()),
-        "coverage": float(answered.mean()) if len(records) else math.nan,
+    }
+
+
+def _counts(records: pd.DataFrame, n_tasks: int) -> dict[str, Any]:
+    """How much of the board a method has faced, and what it cost. `n_tasks` is what all methods together have faced."""
+    status = records["status"]
+    faced = ~status.isin(["excluded", "degenerate", "not_applicable"])
+    n_answered = int((status == "ok").sum())
+    return {
+        "n_games": int(records.loc[faced, "game"].nunique()),
+        "n_tasks": int(faced.sum()),
+        "coverage": n_answered / n_tasks if n_tasks else math.nan,
         "n_vanished": int(records["vanished"].sum()),
-        "n_failed": int(records["status"].isin(UNANSWERED).sum()),
+        "n_failed": int(status.isin(UNANSWERED).sum()),
+        "n_not_applicable": int((status == "not_applicable").sum()),
+        "n_degenerate": int((status == "degenerate").sum()),
         "n_rollouts": int(records["n_rollouts"].sum()),
         "n_gradients": int(records["n_gradients"].sum()),
     }
@@ -120,7 +127,10 @@ def _method_row(entry: MethodEntry, records: pd.DataFrame, values: GameValues, d
 def _ranked(board: pd.DataFrame) -> pd.DataFrame:
     """Ranks within one access class; a method that did not face every task has none, nor has a control."""
     is_control = board["method"].isin(CONTROLS)
-    in_contest = ~is_control & (board["coverage"] == 1.0)
+    # A broken plugin has never said what it may use, so it is in no contest.
+    faced_all = board["n_tasks"] == board["n_tasks"].max()
+    applies = board["n_not_applicable"] == 0
+    in_contest = ~is_control & faced_all & applies & (board["access"] != UNKNOWN) & (board["n_tasks"] > 0)
     ranks = board[in_contest].groupby("access")["F"].rank(method="min", ascending=False)
     board.insert(0, "rank", ranks.reindex(board.index).astype("Int64"))
     order = board.assign(control=is_control, unranked=~in_contest, best=-board["F"])
@@ -138,7 +148,9 @@ def _per_game(manifest: Manifest, scored: pd.DataFrame, values: GameValues) -> p
             if game in played:
                 row = _game_row(entry, game, values, index)
                 remark = remarks.get((entry.label, game), Remark())
-                rows.append({**row, "note": "; ".join([*remark.troubles, *_notes(entry, row, remark)])})
+                # Scores say something about answers only.
+                words = remark.troubles or _notes(entry, row, remark)
+                rows.append({**row, "note": "; ".join(words)})
     return pd.DataFrame(rows, columns=["method", "game", "F", "F_content", "F_position", *AVERAGED, "note"])
 
 
@@ -230,6 +242,7 @@ MARKDOWN_COLUMNS = {
     "insertion_auc": "insertion AUC",
     "n_games": "games",
     "coverage": "coverage",
+    "n_failed": "failed",
     "n_rollouts": "rollouts",
 }
 

@@ -1,5 +1,6 @@
 """The manifest of a run: everything that decides its numbers, and what it cost."""
 
+import hashlib
 import os
 import platform
 import subprocess
@@ -13,6 +14,7 @@ from harness.errors import BadRun
 
 FORMAT_VERSION = 1
 # Packages whose version can move a number.
+CODE = "code"
 PACKAGES = ("veritari", "ale-py", "torch", "numpy", "scipy", "captum")
 
 
@@ -99,8 +101,8 @@ class Manifest(BaseModel):
             BadRun: naming what differs.
         """
         present = installed_versions()
-        noted = {name: self.versions.get(name, "not noted") for name in PACKAGES}
-        changed = [f"{name} {noted[name]} -> {present[name]}" for name in PACKAGES if noted[name] != present[name]]
+        noted = {name: self.versions.get(name, "not noted") for name in present}
+        changed = [f"{name} {noted[name]} -> {present[name]}" for name in present if noted[name] != present[name]]
         if changed:
             raise BadRun(f"run: expected the versions it was started with, got {', '.join(changed)}; start a new run")
 
@@ -139,7 +141,17 @@ def _format_version(content: bytes) -> int | None:
 
 def installed_versions() -> dict[str, str]:
     """Versions of the packages that can move a number. Build tags such as `+cpu` stay: they are another torch."""
-    return {name: version(name) for name in PACKAGES}
+    return {name: version(name) for name in PACKAGES} | {CODE: code_sha256()}
+
+
+def code_sha256() -> str:
+    """SHA-256 over our own code and game tables: the version number does not change with every edit."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parent.parent
+    for package in ("games", "oracle", "methods", "harness"):
+        for path in sorted(path for ending in ("*.py", "*.toml") for path in (root / package).rglob(ending)):
+            digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def git_state() -> tuple[str, bool]:

@@ -38,11 +38,14 @@ def plan_run(settings: Settings, limits: Limits) -> Manifest:
 
     Raises:
         UnknownName: a game, set, protocol or method that nobody knows.
-        WrongUsage: a method specification that can't be meant, or two methods of one name.
+        WrongUsage: a method specification that can't be meant, two methods of one name, or no game to ask about.
     """
     require_supported_ale()
     chosen = protocol(settings.protocol)
     games = tuple(_game_entry(chosen, game) for game in select_games(settings.games))
+    if all(game.exclusion for game in games):
+        reasons = "; ".join(f"{game.rom_id}: {game.exclusion}" for game in games)
+        raise WrongUsage(f"games: expected one that {chosen.name} can ask about, got none ({reasons}); choose others")
     methods = (*describe_methods(method_specs(settings.methods), limits), *CONTROL_ENTRIES)
     commit, dirty = git_state()
     return Manifest(
@@ -80,7 +83,8 @@ def describe_methods(specs: Sequence[str], limits: Limits) -> tuple[MethodEntry,
     A plugin that is there but broken stays in the run: its tasks fail, and the others go on.
     """
     with tempfile.TemporaryDirectory(prefix="veritari-") as scratch:
-        entries = tuple(_describe(spec, Path(scratch) / "entry.json", limits) for spec in specs)
+        answers = [Path(scratch) / f"entry-{index}.json" for index in range(len(specs))]
+        entries = tuple(_describe(spec, answer, limits) for spec, answer in zip(specs, answers, strict=True))
     for label, count in Counter(entry.label for entry in entries).items():
         if count > 1:
             raise WrongUsage(f"methods: expected each once, got {label} {count} times; leave one out")
@@ -131,3 +135,8 @@ def require_same_plugins(manifest: Manifest, limits: Limits) -> None:
             raise BadRun(
                 f"method {before.label}: expected it as it was when the run started, it has changed; start a new run"
             )
+
+
+def describe_broken_again(methods: Sequence[MethodEntry], limits: Limits) -> tuple[MethodEntry, ...]:
+    """The methods of a run, those asked anew whose plugin was broken: it may have been mended."""
+    return tuple(describe_methods([entry.spec], limits)[0] if entry.broken else entry for entry in methods)

@@ -23,6 +23,7 @@ from harness.work import Report, prepare_worker
 from oracle.emulator import silenced_stderr
 
 POLL_SECONDS = 0.2
+NOT_STARTED = "no worker process could be started for it; a script must call run() under: if __name__ == '__main__'"
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def run_jobs(jobs: Sequence[Job], limits: Limits, on_done: Callable[[Job, Report
     finished = _run_in_one_pool(waiting, limits, on_done)
     for job in waiting:
         if job not in finished and not _run_in_one_pool([job], limits.alone(), on_done):
-            on_done(job, Report("failed", "it broke the pool of worker processes twice", 0.0))
+            on_done(job, Report("failed", NOT_STARTED, 0.0))
 
 
 def run_job(job: Job, limits: Limits) -> Report:
@@ -83,6 +84,9 @@ def _run_in_one_pool(jobs: Sequence[Job], limits: Limits, on_done: Callable[[Job
     if not jobs:
         return finished
     with _pool(min(limits.workers, len(jobs)), limits.memory_gib) as pool:
+        for job in jobs:
+            if job.pid_file:
+                job.pid_file.unlink(missing_ok=True)  # of an earlier attempt
         pending = {pool.schedule(job.function, job.arguments, timeout=limits.timeout_seconds): job for job in jobs}
         while pending:
             done, _ = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
@@ -121,6 +125,8 @@ def _report(future: "ProcessFuture[Report]", limits: Limits) -> Report | None:
         return Report("failed", "the process ended (exit code 0)", 0.0)
     except BrokenProcessPool:
         return None
+    except Exception as error:  # noqa: BLE001  # whatever a process managed to send instead of a report
+        return Report("failed", f"the process sent no report but {type(error).__name__}", 0.0)
 
 
 def _exit_words(code: int | None) -> str:
@@ -133,7 +139,7 @@ def _cancel_those_that_left(pending: dict["ProcessFuture[Report]", Job]) -> None
         if job.pid_file and future.running() and _is_gone(job.pid_file):
             # It may have answered just before it left.
             time.sleep(POLL_SECONDS)
-            if not future.done():
+            if not future.done() and _is_gone(job.pid_file):
                 future.cancel()
 
 

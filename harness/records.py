@@ -15,15 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.errors import BadRun
-from harness.grading import UNDEFINED, grade
+from harness.grading import GRADERS, UNDEFINED, grade
 from harness.manifest import Manifest, MethodEntry
-from harness.run_directory import RunDirectory
+from harness.run_directory import CHECKSUMS, RunDirectory
 from harness.units import UNANSWERED, Claim, Curves, OracleOutcome, Status
 from oracle.effects import AnswerKey
 from oracle.output import REGIMES
 
-# Written after all tables: where it is, they are.
-CHECKSUMS = "tables.sha256"
 IDENTITY = ["protocol", "subject", "game", "state", "regime", "output", "method", "seed"]
 RECORD_TYPES: dict[str, str] = {
     **dict.fromkeys(("protocol", "subject", "game"), "str"),
@@ -62,6 +60,13 @@ class Tables:
         self._claims: list[Row] = []
         self._curves: list[Row] = []
         self._failures: list[Row] = []
+        # Units that should be there and are not; empty for a finished run.
+        self.missing: list[str] = []
+        if manifest.score_version not in GRADERS:
+            known = ", ".join(GRADERS)
+            raise BadRun(
+                f"{directory.path}: expected scores of version {known}, got {manifest.score_version}; start a new run"
+            )
         for game in manifest.games:
             for state in range(manifest.n_states):
                 self._add_state(game.rom_id, state, game.exclusion)
@@ -91,6 +96,7 @@ class Tables:
         if not exclusion:
             stored = self._directory.unit(outcome)
             if stored is None:
+                self.missing.append(outcome.filename)
                 return
             outcome = stored
         if outcome.status == "ok":
@@ -124,10 +130,9 @@ class Tables:
             identity = self._identity(question.game, question.state, output.regime, output.name, entry)
             task = {"game": question.game, "state": question.state, "output": output.name, "regime": output.regime}
             claim = self._directory.unit(Claim(task=task, method=entry.label, status="ok"))
-            if claim is None:
-                continue
             curves = self._directory.unit(Curves(task=task, method=entry.label, status="ok"))
-            if claim.status == "ok" and curves is None:
+            if claim is None or (claim.status == "ok" and curves is None):
+                self.missing.append(f"{entry.label} on {question.game} {output.name}")
                 continue
             version, seed = self._manifest.score_version, self._manifest.settings.seed
             scores = grade(claim, np.abs(signed), curves, version=version, seed=seed)

@@ -17,10 +17,12 @@ from harness.manifest import Manifest, read_manifest
 from harness.units import Claim, Curves, OracleOutcome, slug
 from oracle.effects import AnswerKey
 from oracle.errors import DamagedFile
-from oracle.store import write_atomically
+from oracle.store import PARTIAL, write_atomically
 
 TIMINGS = "timings.jsonl"
 LOCK = ".lock"
+# Written after all tables: where it is, they are.
+CHECKSUMS = "tables.sha256"
 
 Unit = TypeVar("Unit", OracleOutcome, Claim, Curves)
 
@@ -104,10 +106,11 @@ class RunDirectory:
             f"make room and continue with --resume {shlex.quote(str(self.path))}"
         )
 
-    def sweep(self) -> None:
-        """Remove what a killed process left half-written."""
-        for path in self.path.rglob(".*"):
-            if path.name != LOCK and path.is_file():
+    def begin(self) -> None:
+        """Make ready to work: the run counts as unfinished, and what a killed process left half-written goes."""
+        with self._room():
+            (self.path / CHECKSUMS).unlink(missing_ok=True)
+            for path in self.path.rglob(f"*{PARTIAL}"):
                 path.unlink()
 
     def answer_key_path(self, game: str, state: int) -> Path:
@@ -138,9 +141,10 @@ class RunDirectory:
     def unit(self, expected: Unit) -> Unit | None:
         """The stored unit with the identity of `expected`; None if there is none, or a damaged one."""
         try:
-            return type(expected).model_validate_json(self.unit_path(expected).read_bytes())
-        except (FileNotFoundError, ValidationError):
+            stored = type(expected).model_validate_json(self.unit_path(expected).read_bytes())
+        except (OSError, ValidationError):
             return None
+        return stored if stored.identity == expected.identity else None
 
     def unit_path(self, unit: OracleOutcome | Claim | Curves) -> Path:
         """Where a unit is or would be stored."""

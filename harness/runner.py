@@ -7,6 +7,7 @@ every task (each method in processes of its own, which never see effects), measu
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ from pydantic import ValidationError
 from harness import work
 from harness.claims import task_id
 from harness.controls import CONTROLS
+from harness.errors import BadRun
 from harness.manifest import Manifest, MethodEntry
 from harness.pool import Job, Limits, run_jobs
 from harness.run_directory import RunDirectory, Unit
@@ -49,10 +51,26 @@ class Progress(Protocol):
 
 @dataclass(frozen=True)
 class ScoredState:
-    """What the judge keeps of a game-state: the question, and |effect| per output and cause."""
+    """What the judge keeps of a game-state: the question, |effect| per output and cause, y of the reference run."""
 
     question: Question
     effects: Float[np.ndarray, "output cause"]
+    references: Float[np.ndarray, " output"]
+
+
+@dataclass(frozen=True)
+class JudgedTask:
+    """One output of a game-state and one method's claim on it, which may be still to be made."""
+
+    question: Question
+    effect: Float[np.ndarray, " cause"]
+    reference: float
+    claim: Claim
+
+    @property
+    def curves(self) -> Curves:
+        """The curves that belong to the claim, as far as known before they are measured."""
+        return Curves(task=self.claim.task, method=self.claim.method, status="ok")
 
 
 @dataclass
@@ -70,17 +88,26 @@ class Runner:
     def run(self) -> None:
         """All three passes. May be interrupted at any moment and called again."""
         started = time.perf_counter()
-        self.directory.sweep()
+        self.directory.begin()
+        try:
+            with self._new_scratch():
+                self._measure_states()
+            self._require_effects()
+            self._states = list(self._read_scored_states())
+            for entry in self.manifest.methods:
+                with self._new_scratch():
+                    self._ask(entry)
+            with self._new_scratch():
+                self._measure_curves()
+        finally:
+            self._add_costs(time.perf_counter() - started)
+
+    @contextmanager
+    def _new_scratch(self) -> Iterator[None]:
+        """A folder for the files of one pass, or of one method: nobody finds there what others left."""
         with tempfile.TemporaryDirectory(prefix="veritari-") as scratch:
             self._scratch = Path(scratch)
-            try:
-                self._measure_states()
-                self._states = list(self._read_scored_states())
-                self._write_questions()
-                self._ask_methods()
-                self._measure_curves()
-            finally:
-                self._add_costs(time.perf_counter() - started)
+            yield
 
     # --- the oracle ---------------------------------------------------------------------------------------------
 
@@ -93,10 +120,19 @@ class Runner:
             if report.status == "ok":
                 archive = self._archive_path(outcome)
                 self.directory.write_answer_key(outcome.game, outcome.state, archive.read_bytes())
-                archive.unlink()
             self._finish_state(outcome, report)
 
         self._run("measuring effects", list(jobs), done)
+
+    def _require_effects(self) -> None:
+        """Stop where no effect at all could be measured: something is wrong with the installation or the script."""
+        stored = [self.directory.unit(outcome) for outcome in self._game_states()]
+        failures = [outcome for outcome in stored if outcome is not None and outcome.status in UNANSWERED]
+        if failures and len(failures) == len(stored):
+            raise BadRun(
+                f"effects: expected some, got none for {len(failures)} game-states, the first: {failures[0].reason}; "
+                f"mend it and continue with --resume {self.directory.path} --retry-failed"
+            )
 
     def _game_states(self) -> Iterator[OracleOutcome]:
         for game in self.manifest.games:
@@ -119,7 +155,9 @@ class Runner:
 
     def _finish_state(self, outcome: OracleOutcome, report: Report) -> None:
         answer_key = self._answer_key(outcome.game, outcome.state) if report.status == "ok" else None
-        if answer_key is None:
+        if report.status == "excluded":
+            finished = outcome.model_copy(update={"status": "excluded", "reason": report.text})
+        elif answer_key is None:
             finished = outcome.model_copy(update={"status": _failure(report), "reason": f"oracle: {report.text}"})
         else:
             if report.text:
@@ -147,7 +185,8 @@ class Runner:
             stored = self.directory.unit(outcome)
             if stored is not None and stored.status == "ok":
                 answer_key = self.directory.answer_key(outcome.game, outcome.state)
-                yield ScoredState(answer_key.question, np.abs(answer_key.effects))
+                effects, references = np.abs(answer_key.effects), answer_key.reference_value
+                yield ScoredState(answer_key.question, effects, references)
 
     # --- the methods --------------------------------------------------------------------------------------------
 
@@ -159,81 +198,75 @@ class Runner:
     def _question_path(self, question: Question) -> Path:
         return self._scratch / f"question-{question.game}-{question.state}.npz"
 
-    def _ask_methods(self) -> None:
-        for entry in self.manifest.methods:
-            if entry.label in CONTROLS:
-                self._claim_control(entry)
-            else:
-                self._ask(entry)
+    def _ask(self, entry: MethodEntry) -> None:
+        if entry.label in CONTROLS:
+            self._claim_control(entry)
+        elif entry.broken:
+            self._fail_all(entry)
+        else:
+            self._write_questions()
+            self._ask_in_workers(entry)
+
+    def _fail_all(self, entry: MethodEntry) -> None:
+        for task in self._tasks_of(entry):
+            self._store(task.claim.model_copy(update={"status": "failed", "reason": entry.broken}), 0.0)
 
     def _claim_control(self, entry: MethodEntry) -> None:
-        for _, effect, claim in self._tasks_of(entry):
-            if self._is_missing(claim):
-                seed = seed_of(self.manifest.settings.seed, self.manifest.settings.protocol, claim.task, claim.method)
-                values = CONTROLS[entry.label](effect, generator=np.random.default_rng(seed))
-                self._store(claim.model_copy(update={"values": tuple(values.tolist())}), 0.0)
+        settings = self.manifest.settings
+        for task in self._tasks_of(entry):
+            if self._is_missing(task.claim):
+                of = task.claim.task
+                seed = seed_of(settings.seed, settings.protocol, of.game, of.state, of.output, entry.label)
+                values = CONTROLS[entry.label](task.effect, generator=np.random.default_rng(seed))
+                self._store(task.claim.model_copy(update={"values": tuple(values.tolist())}), 0.0)
 
-    def _tasks_of(self, entry: MethodEntry) -> Iterator[tuple[Question, np.ndarray, Claim]]:
-        """Question, |effect| of every cause, and the claim that is still to be made, of every task."""
+    def _tasks_of(self, entry: MethodEntry) -> Iterator[JudgedTask]:
         for state in self._states:
-            for output, effect in zip(state.question.outputs, state.effects, strict=True):
-                yield (
-                    state.question,
-                    effect,
-                    Claim(task=task_id(state.question, output), method=entry.label, status="ok"),
-                )
+            question = state.question
+            for output, effect, reference in zip(question.outputs, state.effects, state.references, strict=True):
+                claim = Claim(task=task_id(question, output), method=entry.label, status="ok")
+                yield JudgedTask(question, effect, float(reference), claim)
 
-    def _ask(self, entry: MethodEntry) -> None:
-        if entry.broken:
-            for _, _, claim in self._tasks_of(entry):
-                self._store(claim.model_copy(update={"status": "failed", "reason": entry.broken}), 0.0)
-            return
-        jobs: dict[Job, tuple[Claim, Path, int]] = {}
-        for question, _, claim in self._tasks_of(entry):
-            if self._is_missing(claim):
-                answer = self._scratch / claim.filename.replace("/", "-")
-                path, seed = str(self._question_path(question)), self.manifest.settings.seed
-                arguments = (entry.spec, path, claim.task.output, seed, str(answer))
-                job = Job(work.claim, arguments, pid_file=Path(f"{answer}.pid"))
-                jobs[job] = (claim, answer, len(question.causes))
+    def _ask_in_workers(self, entry: MethodEntry) -> None:
+        jobs: dict[Job, tuple[JudgedTask, Path]] = {}
+        for task in self._tasks_of(entry):
+            if self._is_missing(task.claim):
+                answer = self._scratch / task.claim.filename.replace("/", "-")
+                path, seed = str(self._question_path(task.question)), self.manifest.settings.seed
+                arguments = (entry.spec, path, task.claim.task.output, seed, str(answer))
+                jobs[Job(work.claim, arguments, pid_file=Path(f"{answer}.pid"))] = (task, answer)
 
         def done(job: Job, report: Report) -> None:
-            claim, answer, n_causes = jobs[job]
-            self._store(_judged(claim, report, answer, n_causes), report.seconds)
+            task, answer = jobs[job]
+            self._store(_judged(task.claim, report, answer, len(task.question.causes)), report.seconds)
 
         self._run(f"asking {entry.label}", list(jobs), done)
 
     # --- the curves ---------------------------------------------------------------------------------------------
 
     def _measure_curves(self) -> None:
-        jobs: dict[Job, tuple[Curves, Path]] = {}
-        for question, claim in self._claims_without_curves():
-            curves = Curves(task=claim.task, method=claim.method, status="ok")
-            answer = self._scratch / curves.filename.replace("/", "-")
-            claim_path = self.directory.unit_path(claim)
-            arguments = (str(self._question_path(question)), str(claim_path), str(answer))
-            jobs[Job(work.curves, arguments)] = (curves, answer)
+        self._write_questions()
+        jobs: dict[Job, tuple[JudgedTask, Path]] = {}
+        for task in self._tasks_without_curves():
+            answer = self._scratch / task.curves.filename.replace("/", "-")
+            claim_path = self.directory.unit_path(task.claim)
+            arguments = (str(self._question_path(task.question)), str(claim_path), str(answer))
+            jobs[Job(work.curves, arguments)] = (task, answer)
 
         def done(job: Job, report: Report) -> None:
-            curves, answer = jobs[job]
-            if report.status == "ok":
-                measured = Curves.model_validate_json(answer.read_bytes())
-            else:
-                measured = curves.model_copy(update={"status": _failure(report), "reason": report.text})
-            self._store(measured, report.seconds)
+            task, answer = jobs[job]
+            self._store(_measured(task, report, answer), report.seconds)
 
         self._run("measuring curves", list(jobs), done)
 
-    def _claims_without_curves(self) -> list[tuple[Question, Claim]]:
+    def _tasks_without_curves(self) -> list[JudgedTask]:
         """Those of one game-state stand together, so that a worker boots its machine once."""
         wanted = []
-        for entry in self.manifest.methods:
-            for question, _, claim in self._tasks_of(entry):
-                answered = self.directory.unit(claim)
-                curves = Curves(task=claim.task, method=claim.method, status="ok")
-                if answered is not None and answered.status == "ok" and self._is_missing(curves):
-                    wanted.append((question, claim))
-        return sorted(wanted, key=lambda each: (each[0].game, each[0].state))
+        for task in (task for entry in self.manifest.methods for task in self._tasks_of(entry)):
+            answered = self.directory.unit(task.claim)
+            if answered is not None and answered.status == "ok" and self._is_missing(task.curves):
+                wanted.append(task)
+        return sorted(wanted, key=lambda each: (each.question.game, each.question.state))
 
     # --- all passes ---------------------------------------------------------------------------------------------
 
@@ -251,6 +284,7 @@ class Runner:
             if report.status == "no_room":
                 raise self.directory.no_room(report.text)
             self._n_frames += report.n_frames
+            self._n_rollouts += report.n_rollouts
             self.manifest.costs.peak_worker_mib = max(self.manifest.costs.peak_worker_mib, report.peak_mib)
             done(job, report)
             self.progress.advance()
@@ -260,7 +294,6 @@ class Runner:
     def _store(self, unit: OracleOutcome | Claim | Curves, seconds: float) -> None:
         self.directory.write_unit(unit)
         self.directory.add_timing(unit.filename, seconds)
-        self._n_rollouts += getattr(unit, "n_rollouts", 0)
 
     def _add_costs(self, seconds: float) -> None:
         costs = self.manifest.costs
@@ -288,6 +321,17 @@ def _judged(claim: Claim, report: Report, answer: Path, n_causes: int) -> Claim:
     except (OSError, ValidationError, ValueError) as error:
         return claim.model_copy(update={"status": "failed", "reason": f"its process left no valid claim: {error}"})
     return given
+
+
+def _measured(task: JudgedTask, report: Report, answer: Path) -> Curves:
+    """What came of measuring curves; refused if they start elsewhere than the effects were measured from."""
+    if report.status != "ok":
+        return task.curves.model_copy(update={"status": _failure(report), "reason": report.text})
+    measured = Curves.model_validate_json(answer.read_bytes())
+    if measured.deletion[0] != task.reference:
+        reason = f"reference: expected y = {task.reference:g} as in the effects, got {measured.deletion[0]:g}"
+        return task.curves.model_copy(update={"status": "failed", "reason": reason})
+    return measured
 
 
 def _failure(report: Report) -> Status:

@@ -23,7 +23,10 @@ MIN_CAUSES_FOR_SUFFICIENCY = 4
 
 @dataclass(frozen=True)
 class ScoreInfo:
-    """How a score is read: its direction, range, version and source."""
+    """How a score is read: its direction, range, version and source.
+
+    `unanswered` is what a task gets that a method failed at or timed out on: nothing is won by not answering.
+    """
 
     column: str
     title: str
@@ -32,6 +35,7 @@ class ScoreInfo:
     range: tuple[float, float]
     version: str
     source: str
+    unanswered: float = 0.0
 
 
 AUDIT = "arXiv 2606.22447"
@@ -86,6 +90,7 @@ SCORES = {
             (0, 1),
             "v1",
             "Petsiuk, Das, Saenko 2018, arXiv 1806.07421",
+            unanswered=1.0,
         ),
         ScoreInfo(
             "insertion_auc",

@@ -11,6 +11,8 @@ N_DRAWS = 10_000
 LEVEL = 0.95
 MIN_GAMES_FOR_BOOTSTRAP = 12
 MIN_GAMES = 3
+# Values that differ by no more than this differ by rounding.
+LAST_BITS = 1e-12
 
 # One value per regime and game; NaN marks a game that lacks the regime.
 Games = Float[np.ndarray, "regime game"]
@@ -67,7 +69,8 @@ def interval(values: Games, draws: Int[np.ndarray, "draw game"]) -> Interval:
 
 def _all_equal(values: Games) -> bool:
     """True if no regime has two different values: then every draw is the same but for its last bit."""
-    return all(len(np.unique(row[~np.isnan(row)])) <= 1 for row in values)
+    present = [row[~np.isnan(row)] for row in values]
+    return all(np.ptp(row) <= LAST_BITS for row in present if len(row))
 
 
 def _bca(estimate: float, replicates: Float[np.ndarray, " draw"], left_out: Float[np.ndarray, " game"]) -> Interval:

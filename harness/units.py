@@ -31,6 +31,11 @@ class OracleOutcome(_Unit):
     n_rollouts: int = 0
 
     @property
+    def identity(self) -> tuple[object, ...]:
+        """What it is about."""
+        return self.game, self.state
+
+    @property
     def filename(self) -> str:
         """Its path below `units/`."""
         return f"oracle/{self.game}-{self.state}.json"
@@ -62,6 +67,11 @@ class Claim(_Unit):
     n_gradients: int = 0
 
     @property
+    def identity(self) -> tuple[object, ...]:
+        """What it is about."""
+        return self.task, self.method
+
+    @property
     def filename(self) -> str:
         """Its path below `units/`."""
         return f"claims/{slug(self.method)}/{self.task.slug}.json"
@@ -76,6 +86,11 @@ class Curves(_Unit):
     reason: str = ""
     deletion: tuple[float, ...] = ()
     insertion: tuple[float, ...] = ()
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What it is about."""
+        return self.task, self.method
 
     @property
     def filename(self) -> str:

@@ -25,19 +25,27 @@ def verify(
             (game.rom_id, side): Path(scratch) / f"{game.rom_id}-{side}.json" for game in games for side in SIDES
         }
         problems: dict[str, str] = {}
-        # Each side of a game is a job of its own, so the two never share a process while they run.
-        jobs = {
-            Job(work.digests, (work.Verification(protocol, game, n_interventions, seed), side, str(answer))): game
-            for (game, side), answer in answers.items()
-        }
-        progress.start("verifying", len(jobs))
+        progress.start("verifying", len(answers))
+        # One pass per side, each in processes of its own: the two must not share what a poke may have poisoned.
+        for side in SIDES:
+            jobs = {
+                Job(
+                    work.digests,
+                    (
+                        work.Verification(protocol, game.rom_id, n_interventions, seed),
+                        side,
+                        str(answers[game.rom_id, side]),
+                    ),
+                ): game.rom_id
+                for game in games
+            }
 
-        def done(job: Job, report: Report) -> None:
-            if report.status != "ok":
-                problems[jobs[job]] = report.text
-            progress.advance()
+            def done(job: Job, report: Report, jobs: dict[Job, str] = jobs) -> None:
+                if report.status != "ok":
+                    problems[jobs[job]] = report.text
+                progress.advance()
 
-        run_jobs(list(jobs), limits, done)
+            run_jobs(list(jobs), limits, done)
         rows = [_row(game.rom_id, answers, problems) for game in games]
     return pd.DataFrame(rows)
 
@@ -48,11 +56,13 @@ def _row(game: str, answers: dict[tuple[str, str], Path], problems: dict[str, st
     recipe, fresh = (json.loads(answers[game, side].read_text(encoding="utf-8")) for side in SIDES)
     ram = [index for index, (one, other) in enumerate(zip(recipe, fresh, strict=True)) if one[0] != other[0]]
     screen = [index for index, (one, other) in enumerate(zip(recipe, fresh, strict=True)) if one[1] != other[1]]
-    different = sorted({*ram, *screen})
+    found = {"RAM": ram, "screen": screen}
     return {
         "game": game,
         "interventions": len(recipe),
         "ram_mismatches": len(ram),
         "screen_mismatches": len(screen),
-        "note": f"interventions {', '.join(map(str, different))}" if different else "",
+        "note": "; ".join(
+            f"{what}: interventions {', '.join(map(str, which))}" for what, which in found.items() if which
+        ),
     }

@@ -11,6 +11,7 @@ import pandas as pd
 from games.catalog import game as game_of
 from games.errors import unknown_name
 from harness.api import Run
+from harness.errors import WrongUsage
 from harness.leaderboard import MARKDOWN_COLUMNS, plain_number, printed
 from harness.terminal import bar, print_table, print_text
 
@@ -109,10 +110,13 @@ def game_view(run: Run, selection: Selection) -> list[OutputView]:
 
     Raises:
         UnknownName: the run has no such game, method or cause.
+        WrongUsage: nor such a state.
     """
     known = [entry.rom_id for entry in run.manifest.games]
     if selection.game not in known:
         raise unknown_name("game of this run", selection.game, known)
+    if not 0 <= selection.state < run.manifest.n_states:
+        raise WrongUsage(f"--state: expected 0..{run.manifest.n_states - 1}, got {selection.state}; correct it")
     claims = run.claims[(run.claims["game"] == selection.game) & (run.claims["state"] == selection.state)]
     methods = [entry.label for entry in run.manifest.methods]
     if selection.method and selection.method not in methods:

@@ -9,6 +9,7 @@ import hashlib
 import inspect
 import json
 import os
+import random
 import resource
 import sys
 import time
@@ -33,9 +34,10 @@ from methods.registry import BrokenPlugin, NameTaken, resolve
 from methods.spec import BadSpec
 from oracle.effects import AnswerKey, measure
 from oracle.emulator import Emulator
-from oracle.errors import DamagedFile
+from oracle.errors import DamagedFile, InvalidState
 from oracle.output import Output
 from oracle.protocol import protocol
+from oracle.rollout import ExactRollouts
 from oracle.store import Store, store_key
 from oracle.task import Question
 from oracle.verification import fresh_digests, random_interventions, recipe_digests
@@ -48,8 +50,8 @@ KIB_PER_MIB = 1024
 class Report(NamedTuple):
     """How a unit went.
 
-    `text` is a reason or a warning in one line, `peak_mib` the most memory that its process ever held, `n_frames` what
-    was emulated for it.
+    `text` is a reason or a warning in one line, `peak_mib` the most memory that its process ever held, `n_frames` and
+    `n_rollouts` what was emulated for it.
     """
 
     status: str
@@ -57,6 +59,7 @@ class Report(NamedTuple):
     seconds: float
     peak_mib: float = 0.0
     n_frames: int = 0
+    n_rollouts: int = 0
 
 
 class NoRoom(Exception):
@@ -72,7 +75,10 @@ def prepare_worker(memory_gib: float) -> None:
     torch.set_num_threads(1)
     # The command line names the run and the store, which are no business of a method.
     sys.argv[1:] = []
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = int(memory_gib * GIB)
+    # Nobody may go above a hard limit that is there already.
+    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -113,7 +119,7 @@ def _file_sha256(method: Method) -> str:
 
 
 def measure_state(protocol_name: str, rom_id: str, state: int, store_folder: str, answer: str) -> Report:
-    """Measure one game-state, or take it from the store; writes the answer key, and beside it what measuring cost."""
+    """Measure one game-state, or take it from the store; writes the answer key."""
     return _guarded(lambda: _measure_state(protocol_name, rom_id, state, Store(Path(store_folder)), Path(answer)))
 
 
@@ -150,7 +156,10 @@ def _claim(spec: str, question_path: Path, output_name: str, run_seed: int, answ
     _sign(answer)
     question = _question(question_path)
     output = _output(question, output_name)
-    given = ask(question, output, _method(spec), world=lambda: world_of(question), run_seed=run_seed)
+    # A new instance, and known global generators: the answer depends on nothing that was asked here before.
+    method = resolve(spec)
+    _seed_global_generators(seed_of(run_seed, question.game, question.state, output_name, spec))
+    given = ask(question, output, method, world=lambda: world_of(question), run_seed=run_seed)
     _write(answer, given.model_dump_json())
     return ""
 
@@ -202,9 +211,11 @@ def _question(path: Path) -> Question:
     return Question.from_bytes(path.read_bytes(), str(path))
 
 
-@lru_cache(maxsize=1)
-def _method(spec: str) -> Method:
-    return resolve(spec)
+def _seed_global_generators(seed: int) -> None:
+    """For methods that draw from them against the contract: their answer must not depend on the number of workers."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002  # the very generator that such a method draws from
+    torch.manual_seed(seed)
 
 
 def _output(question: Question, name: str) -> Output:
@@ -224,13 +235,15 @@ def _write(answer: Path, content: str | bytes) -> None:
 
 
 def _guarded(work: Callable[[], str], refused: tuple[type[VeritariError], ...] = ()) -> Report:
-    started, frames_before = time.perf_counter(), Emulator.n_frames
+    started, frames_before, rollouts_before = time.perf_counter(), Emulator.n_frames, ExactRollouts.n_run
     try:
         status, text = "ok", work()
     except NoRoom as error:
         status, text = "no_room", str(error)
     except NotApplicable as error:
         status, text = "not_applicable", _words(error)
+    except InvalidState as error:
+        status, text = "excluded", _words(error)
     except BrokenPlugin as error:
         status, text = "failed", _words(error)
     except refused as error:
@@ -238,8 +251,14 @@ def _guarded(work: Callable[[], str], refused: tuple[type[VeritariError], ...] =
     except BaseException as error:  # noqa: BLE001  # a plugin may raise anything, SystemExit included
         status, text = "failed", _words(error)
     peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KIB_PER_MIB
-    seconds, n_frames = time.perf_counter() - started, Emulator.n_frames - frames_before
-    return Report(status, _one_line(text), seconds, peak_mib, n_frames)
+    return Report(
+        status,
+        _one_line(text),
+        time.perf_counter() - started,
+        peak_mib,
+        Emulator.n_frames - frames_before,
+        ExactRollouts.n_run - rollouts_before,
+    )
 
 
 def _words(error: BaseException) -> str:

@@ -161,7 +161,16 @@ def method(  # noqa: PLR0913  # the fields of `Declaration`, by keyword
         BadMethod: a declaration with a wrong name or value.
     """
     declared = Declaration(name, domain, family, access, source, title or name.replace("_", " "), read, subjects)
-    return lambda function: FunctionMethod(declared, function)
+
+    def declare(function: Callable[..., torch.Tensor]) -> FunctionMethod:
+        if isinstance(function, type):
+            raise BadMethod(
+                f"{name}: expected a function under @method, got a class; make it a frozen dataclass below "
+                "methods.method.Method instead, with `declaration` and `attribute`"
+            )
+        return FunctionMethod(declared, function)
+
+    return declare
 
 
 def expected_length(declaration: Declaration, task: Task) -> int:

@@ -61,6 +61,8 @@ def resolve(spec: str) -> Method:
         found = _from_plugin(target)
     elif target in registered():
         found = _from_entry_point(registered()[target])
+    elif target.endswith(".py"):
+        raise BadSpec(f"{target}: expected path/to/file.py:name, got no name; add the method's name after a colon")
     else:
         raise unknown_name("method", target, registered())
     return found.with_parameters(**parameters) if parameters else found
@@ -94,6 +96,8 @@ def _from_plugin(target: str) -> Method:
 def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise BadSpec(f"{path}: expected a Python file, got none there; check the path")
+    _append_to_path(path.resolve().parent)
+    _append_to_path(Path.cwd())
     # Two plugins may have the same file name: the hash of the path keeps their modules apart.
     name = f"veritari_plugin_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
     specification = importlib.util.spec_from_file_location(name, path)
@@ -112,11 +116,15 @@ def _load_file(path: Path) -> ModuleType:
 
 
 def _load_module(name: str) -> ModuleType:
-    # Appended, never prepended: a user's own `methods/` folder must not shadow ours.
-    if str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
+    _append_to_path(Path.cwd())
     with _foreign_import(f"module {name}"):
         return importlib.import_module(name)
+
+
+def _append_to_path(folder: Path) -> None:
+    """Appended, never prepended: a user's own `methods/` folder must not shadow ours."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
 
 
 @contextmanager
@@ -138,7 +146,10 @@ def _as_method(value: object, target: str) -> Method:
         _require_contract(value, target)
         return value
     if not (isinstance(value, type) and issubclass(value, Method)):
-        raise BrokenPlugin(f"{target}: expected a Method or a function with @method(...), got {type(value).__name__}")
+        raise BrokenPlugin(
+            f"{target}: expected a function with @method(...) or a class below methods.method.Method, "
+            f"got {type(value).__name__}"
+        )
     if not isinstance(getattr(value, "declaration", None), Declaration):
         raise BrokenPlugin(f"{target}: expected a declaration, got none; set declaration = Declaration(...)")
     if inspect.isabstract(value):

@@ -10,7 +10,7 @@ thrown away and rebuilt from the cartridge.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import UInt8
@@ -44,6 +44,9 @@ class ExactRollouts:
         NotDeterministic: a rebuilt interface arrives elsewhere.
     """
 
+    # Rollouts of all states in this process: what a run has cost.
+    n_run: ClassVar[int] = 0
+
     def __init__(self, fresh_machine: Callable[[], Machine], trace: Trace) -> None:
         self.fresh_machine = fresh_machine
         self.trace = trace
@@ -65,6 +68,7 @@ class ExactRollouts:
         self._return_to_state()
         actions = intervene(self._machine, interventions, self.trace.tail if tail is None else tail)
         self.n_rollouts += 1
+        ExactRollouts.n_run += 1
         reward = sum(self._act(action) for action in actions)
         return snapshot(self._machine, reward)
 

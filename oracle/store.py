@@ -19,6 +19,8 @@ from oracle.errors import DamagedFile
 from oracle.protocol import AuditProtocol
 
 HEADER = "veritari-store 1"
+# How the name of a file ends that is being written.
+PARTIAL = ".partial"
 
 
 def default_store() -> Path:
@@ -68,6 +70,13 @@ def _header(content: bytes) -> bytes:
     return f"{HEADER} {hashlib.sha256(content).hexdigest()}".encode()
 
 
+def _umask() -> int:
+    """The permissions that new files are not to have; it can be read only by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that nobody ever sees half of it: temporary file, fsync, rename.
 
@@ -75,8 +84,10 @@ def write_atomically(path: Path, content: bytes) -> None:
         OSError: the disk is full or the folder can't be written; nothing is left behind.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PARTIAL)
     try:
+        # mkstemp makes files for one user only; results are for whoever may read the folder.
+        os.fchmod(descriptor, 0o666 & ~_umask())
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()

@@ -90,11 +90,26 @@ def test_a_run_can_print_json(clean, command, tmp_path):
 
 
 def test_excluded_games_are_listed(clean, command, tmp_path):
-    """A game without named bytes is excluded with its reason, and a run of nothing else still ends well."""
-    finished = command("run", "--games", "adventure", "--methods", "vanilla_gradient", "--out", tmp_path / "run")
+    """A game without named bytes is excluded with its reason, and the others are scored."""
+    finished = command(
+        *("run", "--games", "adventure,pong", "--methods", "vanilla_gradient", "--out", tmp_path / "run"),
+        *("--store", clean.store),
+    )
     assert 0 == finished.code
-    assert [line for line in finished.out.splitlines() if line.startswith("excluded: adventure: ")]
-    assert {"excluded"} == set(api.load_run(tmp_path / "run").records["status"])
+    assert ["excluded: adventure: no named bytes"] == [
+        line for line in finished.out.splitlines() if line.startswith("excluded: ")
+    ]
+    statuses = api.load_run(tmp_path / "run").records.groupby("game")["status"].unique()
+    assert (["excluded"], ["ok"]) == (statuses["adventure"].tolist(), statuses["pong"].tolist())
+
+
+def test_a_run_of_excluded_games_only_is_refused(command, tmp_path):
+    """A run that could score nothing is refused before it starts, with the reasons."""
+    finished = command("run", "--games", "adventure", "--out", tmp_path / "run")
+    expected = (
+        "error: games: expected one that ram-v1 can ask about, got none (adventure: no named bytes); choose others"
+    )
+    assert (2, [expected]) == (finished.code, finished.complaints)
 
 
 def test_committed_files_are_readable_as_text(clean):
@@ -196,8 +211,8 @@ def test_rescore_writes_the_same_tables(clean, tmp_path):
 def test_methods_are_listed(command):
     """`veritari methods list` has every registered method and control, with parameters and sources."""
     rows = json.loads(command("methods", "list", "--json").out)
-    assert [*BUILTINS, *CONTROLS] == [row["name"] for row in rows]
-    assert "{'n_steps': 64}" == rows[0]["parameters"]
+    assert [*BUILTINS, *CONTROLS] == [row["label"] for row in rows]
+    assert {"n_steps": 64} == rows[0]["parameters"]
     assert "methods" == title_of(command("methods", "list").out)
 
 

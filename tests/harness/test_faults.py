@@ -16,8 +16,7 @@ import pytest
 from games.errors import VeritariError
 from harness import api
 from harness.errors import BadRun, CannotWrite, DirectoryBusy
-from harness.records import CHECKSUMS
-from harness.run_directory import RunDirectory
+from harness.run_directory import CHECKSUMS, RunDirectory
 from harness.views import Selection, game_view
 from oracle.store import Store
 from tests.harness import commands
@@ -88,7 +87,8 @@ BROKEN = {
     "no_import:any": f"{PLUGINS}/no_import.py: expected something that imports, got ModuleNotFoundError: "
     "No module named 'no_package_of_this_name_exists'; mend it",
     "answering:absent": f"{PLUGINS}/answering.py: expected a method named 'absent', got none; it has: ",
-    "answering:SHARED": f"{PLUGINS}/answering.py:SHARED: expected a Method or a function with @method(...), got dict",
+    "answering:SHARED": f"{PLUGINS}/answering.py:SHARED: expected a function with @method(...) or a class below "
+    "methods.method.Method, got dict",
 }
 HANGING = ("hanging:sleeps", "hanging:computes_in_c", "hanging:ignores_signals")
 GOOD = ("vanilla_gradient", "sampler_gradient")
@@ -169,10 +169,10 @@ def test_failures_are_told(name, n_failed, request):
 
 
 def test_failed_methods_count_as_vanished(failing):
-    """A method that fails everywhere stays ranked with F = 0, its failures counted and its coverage complete."""
+    """A method that fails everywhere stays ranked with F = 0, its failures counted and no task covered."""
     board = api.load_run(failing.path).leaderboard.set_index("method")
     row = board.loc["raises"]
-    assert (0.0, 2, 2, 1.0) == (row["F"], row["n_failed"], row["n_vanished"], row["coverage"])
+    assert (0.0, 2, 2, 0.0) == (row["F"], row["n_failed"], row["n_vanished"], row["coverage"])
     assert row["rank"] > board.loc["vanilla_gradient", "rank"]
 
 
@@ -277,7 +277,8 @@ def test_failing_is_no_way_up(partial, name):
     board = api.load_run(partial.path).leaderboard.set_index("method")
     assert 1 == board.loc["whole", "rank"]
     assert board.loc[name, "rank"] > 1
-    assert 1.0 == board.loc[name, "coverage"]
+    # Raising costs coverage, answering with enormous numbers does not.
+    assert (0.5 if name == "fails_where_hard" else 1.0) == board.loc[name, "coverage"]
 
 
 def test_failing_halves_every_score(partial):
@@ -714,8 +715,7 @@ def test_the_clean_run_was_clean(clean):
 
 
 def test_no_room_for_tables_is_an_error_of_its_own(copied):
-    """Where the tables can't be written, the error says that scoring again is all that is left to do."""
-    shutil.rmtree(copied / "units" / "claims" / "random")
+    """Where the tables can't be written, the error says how to go on once there is room."""
     (copied / "per_game.csv").unlink()
     (copied / "per_game.csv").mkdir()
     match = (
@@ -723,3 +723,14 @@ def test_no_room_for_tables_is_an_error_of_its_own(copied):
     )
     with pytest.raises(CannotWrite, match=match):
         api.rescore(copied)
+
+
+def test_scoring_again_needs_all_units(copied):
+    """A run that lost a claim is not scored without it: the rest would be ranked on other tasks than the others."""
+    before = tables(copied)
+    shutil.rmtree(copied / "units" / "claims" / "random")
+    match = rf"expected all units, got 4 missing or damaged, the first: random on pong .*; continue with: .* {copied}"
+    with pytest.raises(BadRun, match=match):
+        api.rescore(copied)
+    api.resume(copied, workers=1)
+    assert before == tables(copied)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness.grading import UNANSWERED_SCORES
 from harness.leaderboard import AVERAGED, MARKDOWN_COLUMNS, build_board, csv_text, json_text, markdown_text
 from harness.records import RECORD_TYPES
 from harness.scores import SCORES
@@ -17,19 +18,8 @@ from harness.statistics import drawn_games, interval
 from tests.harness.test_manifest import control_entry, manifest_of, method_entry
 
 NAN = math.nan
-# What a claim of zeros, which an unanswered task is scored as, may still get: some scores have a value for it.
-NOTHING_CLAIMED = {
-    "F": 0.0,
-    "F_log": 0.0,
-    "spearman": 0.0,
-    "S": 0.9,
-    "M": NAN,
-    "precision_at_3": 1 / 3,
-    "deletion_auc": NAN,
-    "insertion_auc": NAN,
-    "vanished": True,
-    "n_named": 0,
-}
+# What the records have for a task without an answer.
+NOTHING_CLAIMED = {**UNANSWERED_SCORES, "vanished": True, "n_named": 0}
 UNSCORED = {**dict.fromkeys(SCORES, NAN), "vanished": False, "n_named": 0}
 
 
@@ -186,8 +176,8 @@ def test_counts():
         record("edge", "gopher", n_gradients=3),
     ]
     found = row_of(board_of(rows, ["blur", "edge"]).leaderboard, "blur")
-    # Vanished: the one of pong and the two unanswered ones, which are scored as such.
-    expected = {"n_games": 2, "n_vanished": 3, "n_failed": 2, "n_rollouts": 12, "n_gradients": 65, "coverage": 0.8}
+    # Two of five tasks have an answer. Vanished: the one of pong and the two unanswered ones, which are scored as such.
+    expected = {"n_games": 2, "n_vanished": 3, "n_failed": 2, "n_rollouts": 12, "n_gradients": 65, "coverage": 0.4}
     assert expected == {name: found[name] for name in expected}
 
 
@@ -279,7 +269,7 @@ def test_a_method_without_records_has_no_value_and_no_rank():
     board = board_of([record("blur", "pong")], ["edge", "blur"])
     found = row_of(board.leaderboard, "edge")
     assert ["blur", "edge"] == board.leaderboard["method"].tolist()
-    assert (None, near(NAN), near(NAN), 0, "none") == (
+    assert (None, near(NAN), near(0.0), 0, "none") == (
         found["rank"],
         found["F"],
         found["coverage"],

@@ -150,5 +150,5 @@ def test_a_version_that_was_not_noted_is_named(manifest):
 
 def test_versions_cover_the_packages_that_move_numbers():
     """The versions of ours, the emulator and the numerical packages are noted."""
-    assert set(PACKAGES) == set(installed_versions())
+    assert {*PACKAGES, "code"} == set(installed_versions())
     assert {"veritari", "ale-py", "torch", "numpy", "scipy", "captum"} == set(PACKAGES)

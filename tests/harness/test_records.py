@@ -10,7 +10,6 @@ from games.errors import VeritariError
 from harness.errors import BadRun
 from harness.grading import UNDEFINED, grade
 from harness.records import (
-    CHECKSUMS,
     CLAIM_TYPES,
     CURVE_TYPES,
     FAILURE_TYPES,
@@ -20,7 +19,7 @@ from harness.records import (
     parquet_bytes,
     read_parquet,
 )
-from harness.run_directory import RunDirectory
+from harness.run_directory import CHECKSUMS, RunDirectory
 from harness.units import Claim, Curves, OracleOutcome, TaskId
 from oracle.effects import measure
 from oracle.errors import DamagedFile

@@ -202,8 +202,8 @@ def test_the_manifest_tells_what_ran_and_what_it_cost(clean):
     assert {"ok": 24} == manifest["costs"]["statuses"]
     assert 2 == manifest["workers"]
     answer_keys = [api.load_run(clean.path).directory.answer_key(game, 0) for game in ("pong", "breakout")]
-    # No method uses rollouts: what is counted as rollouts is what measuring the effects took.
-    assert sum(each.n_rollouts for each in answer_keys) == manifest["costs"]["n_rollouts"]
+    # No method uses rollouts, but the curves need some beside those that measured the effects.
+    assert sum(each.n_rollouts for each in answer_keys) < manifest["costs"]["n_rollouts"]
     assert datetime.fromisoformat(manifest["costs"]["started"]) <= datetime.fromisoformat(manifest["costs"]["ended"])
 
 
@@ -269,7 +269,7 @@ def test_an_unfinished_run_can_be_shown(clean, tmp_path):
 def test_resume_sweeps_up(copied, clean):
     """What a killed process left half-written is gone after the run was resumed."""
     for folder in ("units/claims/oracle", "oracle", "."):
-        (copied / folder / ".half-written.json.x7k2").write_text("{", encoding="utf-8")
+        (copied / folder / ".half-written.json.x7k2.partial").write_text("{", encoding="utf-8")
     api.resume(copied, workers=1, store=clean.store)
     assert [] == list(copied.rglob(".half-written*"))
 

@@ -61,7 +61,7 @@ def test_differences_are_counted_and_named(tmp_path):
         "interventions": 4,
         "ram_mismatches": 2,
         "screen_mismatches": 2,
-        "note": "interventions 1, 2, 3",
+        "note": "RAM: interventions 1, 2; screen: interventions 2, 3",
     }
     assert expected == row_of("pong", answers, {})
 
@@ -92,7 +92,7 @@ def test_a_wrong_recipe_is_found_out(tmp_path):
     )
     [row] = json.loads(finished.out)
     # The first intervention follows the reference state itself; each later one goes on where the one before ended.
-    assert ["pong", 6, 5, "interventions 1, 2, 3, 4, 5"] == [
+    assert ["pong", 6, 5, "RAM: interventions 1, 2, 3, 4, 5; screen: interventions 1, 2, 3, 4, 5"] == [
         row[name] for name in ("game", "interventions", "ram_mismatches", "note")
     ]
     assert 1 == finished.code

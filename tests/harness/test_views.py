@@ -8,6 +8,7 @@ import pytest
 
 from games.errors import UnknownName
 from harness.api import Run
+from harness.errors import WrongUsage
 from harness.units import Claim, slug
 from harness.views import (
     GAME_COLUMNS,
@@ -94,7 +95,7 @@ def test_a_failed_method_is_shown_without_claims(run):
     view = game_view(run, Selection(GAME))[1]
     assert [True] * len(PAPER_EFFECTS) == view.causes["edge"].isna().tolist()
     row = view.scores[view.scores["method"] == "edge"].iloc[0]
-    assert ("failed", 0.0, True) == (row["status"], row["F"], row["reason"].startswith("it raised; "))
+    assert ("failed", 0.0, True) == (row["status"], row["F"], row["reason"].startswith("it raised"))
 
 
 def test_scores_of_all_methods_on_one_output(run):
@@ -165,8 +166,10 @@ def test_unknown_names(run, selection, complaint):
 
 
 def test_nothing_to_show(run):
-    """A game without a finished task, and a state that the run has not, have no views."""
-    assert ([], []) == (game_view(run, Selection("casino")), game_view(run, Selection(GAME, state=1)))
+    """A game without a finished task has no views; a state that the run has not is refused."""
+    assert [] == game_view(run, Selection("casino"))
+    with pytest.raises(WrongUsage, match=r"--state: expected 0\.\.0, got 1; correct it"):
+        game_view(run, Selection(GAME, state=1))
 
 
 def test_a_known_method_of_an_excluded_game(run):
