@@ -89,11 +89,13 @@ def run(
     # Before the heavy imports: who waits sees at once that something happens.
     what = f"resuming {resume}" if resume else f"protocol {protocol}, games {games}, methods {methods}"
     typer.echo(f"veritari run: {what}", err=True)
-    from harness import api, views
     from harness.terminal import Bar, print_text
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with Bar() as progress:
+        progress.wait("starting")
+        from harness import api, views
+
         if resume:
             finished = api.resume(resume, workers=workers, retry_failed=retry_failed, store=store, progress=progress)
         else:

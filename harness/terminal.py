@@ -50,15 +50,23 @@ class Bar:
         if messages.is_terminal:
             self._rich.stop()
 
-    def start(self, what: str, n_units: int) -> None:
-        """A pass of `n_units` begins."""
-        self._what, self._n_units, self._n_done = what, n_units, 0
+    def wait(self, what: str) -> None:
+        """Something begins whose length nobody knows; shown where somebody watches."""
         if messages.is_terminal:
-            if self._task is not None and not self._rich.tasks[-1].completed:
-                self._rich.remove_task(self._task)
-            self._task = self._rich.add_task(escape(what), total=n_units)
+            self._show(what, None)
+
+    def start(self, what: str, n_units: int) -> None:
+        """A pass of `n_units` begins; one that has nothing to do is not shown."""
+        self._what, self._n_units, self._n_done = what, n_units, 0
+        if messages.is_terminal and n_units:
+            self._show(what, n_units)
         elif n_units:
             self._line()
+
+    def _show(self, what: str, n_units: int | None) -> None:
+        if self._task is not None and not self._rich.tasks[-1].completed:
+            self._rich.remove_task(self._task)
+        self._task = self._rich.add_task(escape(what), total=n_units)
 
     def advance(self) -> None:
         """One unit is done."""
