@@ -55,21 +55,26 @@ class TaskId(_Unit):
         return f"{self.game}-{self.state}-{slug(self.output)}"
 
 
-class Claim(_Unit):
-    """One method's answer to one task: |attribution| per cause, or why there is none."""
+class _OfTask(_Unit):
+    """What came of one method on one task."""
 
     task: TaskId
     method: str
     status: Status
     reason: str = ""
-    values: tuple[float, ...] = ()
-    n_rollouts: int = 0
-    n_gradients: int = 0
 
     @property
     def identity(self) -> tuple[object, ...]:
         """What it is about."""
         return self.task, self.method
+
+
+class Claim(_OfTask):
+    """One method's answer to one task: |attribution| per cause, or why there is none."""
+
+    values: tuple[float, ...] = ()
+    n_rollouts: int = 0
+    n_gradients: int = 0
 
     @property
     def filename(self) -> str:
@@ -77,20 +82,11 @@ class Claim(_Unit):
         return f"claims/{slug(self.method)}/{self.task.slug}.json"
 
 
-class Curves(_Unit):
+class Curves(_OfTask):
     """y while causes are removed (deletion) and put back (insertion), most important first; steps 0..n."""
 
-    task: TaskId
-    method: str
-    status: Status
-    reason: str = ""
     deletion: tuple[float, ...] = ()
     insertion: tuple[float, ...] = ()
-
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """What it is about."""
-        return self.task, self.method
 
     @property
     def filename(self) -> str:
