@@ -17,14 +17,15 @@ from pathlib import Path
 import pandas as pd
 
 from harness.errors import BadRun, Interrupted
-from harness.leaderboard import Board, build_board, csv_text, json_text, markdown_text
+from harness.leaderboard import Board, build_boards, csv_text, joined, json_text, markdown_text
 from harness.manifest import Manifest, Settings
-from harness.plan import describe_broken_again, plan_run, require_same_plugins
+from harness.plan import describe_broken_again, parse_subjects, plan_run, require_same_plugins
 from harness.pool import Limits
 from harness.records import Tables, checksums, parquet_bytes, read_failures, read_parquet
 from harness.run_directory import CHECKSUMS, RunDirectory
 from harness.runner import Progress, Runner
 from oracle.protocol import DEFAULT_PROTOCOL
+from oracle.readout import NAME as READOUT
 from oracle.store import default_store
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
@@ -94,9 +95,9 @@ class Run:
         """What is not done yet, or damaged; empty for a finished run."""
         return self._tables.missing
 
-    def seconds_per_task(self, methods: Iterable[str]) -> list[float]:
-        """Mean seconds that each method took per task; NaN where it was not timed."""
-        return self.directory.seconds_per_task(methods)
+    def seconds_per_task(self, subject: str, methods: Iterable[str]) -> list[float]:
+        """Mean seconds that each method took per task of one subject; NaN where it was not timed."""
+        return self.directory.seconds_per_task(subject, methods)
 
     @cached_property
     def _tables(self) -> Tables:
@@ -109,19 +110,19 @@ class Run:
         return built
 
     @cached_property
-    def board(self) -> Board:
-        """Leaderboard, table of games, and what is excluded."""
-        return build_board(self.records, self.manifest)
+    def boards(self) -> dict[str, Board]:
+        """By subject: leaderboard, table of games, and what is excluded."""
+        return build_boards(self.records, self.manifest)
 
     @property
     def leaderboard(self) -> pd.DataFrame:
-        """One row per method."""
-        return self.board.leaderboard
+        """One row per subject and method. Ranks and means are within a subject."""
+        return joined(board.leaderboard for board in self.boards.values())
 
     @property
     def per_game(self) -> pd.DataFrame:
-        """One row per method and game."""
-        return self.board.per_game
+        """One row per subject, method and game."""
+        return joined(board.per_game for board in self.boards.values())
 
 
 def run(
@@ -129,6 +130,8 @@ def run(
     protocol: str = DEFAULT_PROTOCOL,
     games: str = "scored",
     methods: str = "default",
+    subject: str = "machine,network",
+    network: str = READOUT,
     seed: int = 0,
     workers: int | None = None,
     out: Path | str | None = None,
@@ -145,7 +148,9 @@ def run(
     directory = RunDirectory(Path(out) if out else _default_directory(protocol))
     directory.require_new()
     limits = Limits(workers or cpu_count() or 1, timeout_seconds, memory_gib)
-    settings = Settings(protocol=protocol, games=games, methods=methods, seed=seed)
+    settings = Settings(
+        protocol=protocol, games=games, methods=methods, seed=seed, subjects=parse_subjects(subject), network=network
+    )
     manifest = plan_run(settings, limits)
     with directory.locked():
         directory.require_new()  # again: another run may have begun it meanwhile
@@ -207,8 +212,8 @@ def write_tables(finished: Run) -> Run:
         )
     texts = {
         "leaderboard.csv": csv_text(finished.leaderboard),
-        "leaderboard.json": json_text(finished.board, finished.manifest),
-        "leaderboard.md": markdown_text(finished.board),
+        "leaderboard.json": json_text(finished.boards.values(), finished.manifest),
+        "leaderboard.md": markdown_text(finished.boards.values()),
         "per_game.csv": csv_text(finished.per_game),
         "failures.csv": csv_text(finished.failures),
     }

@@ -12,10 +12,11 @@ from jaxtyping import Float
 from harness.seeds import seed_of
 from harness.units import Claim, TaskId
 from harness.world import World
-from methods.method import BadMethod, Method
-from methods.reads import build_read
+from methods.method import BadMethod, Domain, Method
+from methods.reads import NetworkRead, build_read
 from oracle.errors import BudgetExceeded
 from oracle.intervention import Cause, Intervention
+from oracle.network import Network
 from oracle.output import Output
 from oracle.task import Question, Task
 
@@ -30,8 +31,8 @@ class CountedRead(torch.nn.Module):
         self.read = read
         self.n_gradients = 0
 
-    def forward(self, ram: Float[torch.Tensor, "*batch byte"]) -> Float[torch.Tensor, "*batch output"]:
-        value: torch.Tensor = self.read(ram)
+    def forward(self, point: torch.Tensor) -> Float[torch.Tensor, "*batch output"]:
+        value: torch.Tensor = self.read(point)
         if value.requires_grad:
             value.register_hook(self._count)
         return value
@@ -60,40 +61,81 @@ class CountedRollout:
         return self._build().value(self._output, interventions)
 
 
-def ask(question: Question, output: Output, method: Method, *, world: Callable[[], World], run_seed: int) -> Claim:
-    """The claim of `method` on one output of `question`; `world` gives the machine if the method wants rollouts.
+def ask(  # what surrounds a question, by keyword
+    question: Question,
+    output: Output,
+    method: Method,
+    *,
+    world: Callable[[], World],
+    run_seed: int,
+    network: Network | None = None,
+) -> Claim:
+    """What `method` says of one output of `question`: on its way to the judge, see `Claim`.
+
+    `world` gives the machine if the method wants rollouts; `network` is the one that the question is about, built for
+    this call alone.
 
     Raises:
         BadMethod: its answer is not what the contract says, or it changed its task.
         NotApplicable: it has nothing to say about this task.
         Exception: whatever else the method raises.
     """
-    read = CountedRead(build_read(question, output, method.declaration.read))
+    read = CountedRead(_read(question, output, method, network))
     # A method that says it only reads must not measure: ranks are within one access class.
     budget = DEFAULT_BUDGET if method.declaration.access == "world" else 0
     rollout = CountedRollout(world, output, budget=budget)
-    task = build_task(question, output, read, rollout)
+    task = build_task(question, output, read, rollout, network)
     generator = torch.Generator().manual_seed(
-        seed_of(run_seed, question.protocol, question.game, question.state, output.name, method.label)
+        seed_of(
+            *(run_seed, question.protocol, question.game, question.state, output.name, method.label),
+            # The machine's own seeds are older than networks.
+            *((question.network,) if question.network else ()),
+        )
     )
+    weights = _weights(network)
     attribution = method.claim(task, generator=generator).numpy()
     _require_unchanged(task, question)
+    _require_same_network(network, weights)
     return Claim(
         task=task_id(question, output),
         method=method.label,
         status="ok",
-        values=tuple(project(attribution, question.causes, per_cause=method.declaration.domain == "cause").tolist()),
+        values=tuple(_travelling(attribution, question, method.declaration.domain_on(question.subject))),
         n_rollouts=rollout.n_rollouts,
         n_gradients=read.n_gradients,
     )
 
 
+def _read(question: Question, output: Output, method: Method, network: Network | None) -> torch.nn.Module:
+    if network is None:
+        return build_read(question, output, method.declaration.read)
+    if output.network_column is None:
+        raise BadMethod(f"output {output.name}: expected a column of the network, got none")
+    return NetworkRead(network.module, output.network_column, question.frames.shape)
+
+
+def _travelling(attribution: np.ndarray, question: Question, domain: Domain) -> list[float]:
+    if domain == "pixels":
+        flat: list[float] = attribution.ravel().tolist()
+        return flat
+    per_cause: list[float] = project(attribution, question.causes, per_cause=domain == "cause").tolist()
+    return per_cause
+
+
 def task_id(question: Question, output: Output) -> TaskId:
     """The identity of one output of a question."""
-    return TaskId(game=question.game, state=question.state, output=output.name, regime=output.regime)
+    return TaskId(
+        subject=question.subject, game=question.game, state=question.state, output=output.name, regime=output.regime
+    )
 
 
-def build_task(question: Question, output: Output, read: torch.nn.Module, rollout: CountedRollout) -> Task:
+def build_task(
+    question: Question,
+    output: Output,
+    read: torch.nn.Module,
+    rollout: CountedRollout,
+    network: Network | None = None,
+) -> Task:
     """What a method sees of one output: copies, so that it can't change what others see."""
     return Task(
         protocol=question.protocol,
@@ -107,6 +149,8 @@ def build_task(question: Question, output: Output, read: torch.nn.Module, rollou
         read=read,
         reference_pool=torch.tensor(question.reference_pool, dtype=torch.float64),
         rollout=rollout,
+        frames=torch.tensor(question.frames) if network else None,
+        network=network.module if network else None,
     )
 
 
@@ -120,7 +164,58 @@ def project(
     return np.array([0.0 if cause.ram_address is None else sizes[cause.ram_address] for cause in causes])
 
 
+def project_map(
+    attribution: Float[np.ndarray, "*input"], moved: Float[np.ndarray, "cause *input"], *, signed: bool
+) -> Float[np.ndarray, " cause"]:
+    """The claim per cause of a pixel map A, through the pixels dx that each cause moves.
+
+    Signed: |sum of A dx|, what moves up cancels what moves down. Unsigned: sum of |A| |dx|.
+
+    >>> project_map(np.array([1.0, -2.0]), np.array([[1.0, 1.0], [0.5, 0.0]]), signed=True).tolist()
+    [1.0, 0.5]
+    """
+    weights, shifts = attribution.ravel(), moved.reshape(len(moved), -1).astype(np.float64)
+    claim = np.abs(shifts @ weights) if signed else np.abs(shifts) @ np.abs(weights)
+    return np.asarray(claim, dtype=np.float64)
+
+
+def on_causes(answer: Claim, moved: Float[np.ndarray, "cause *input"], *, domain: str, signed: bool) -> Claim:
+    """What a method has answered, as a claim per cause: a pixel map is projected, anything else is one already."""
+    if domain != "pixels":
+        return answer
+    pixels = np.array(answer.values).reshape(moved.shape[1:])
+    return answer.model_copy(update={"values": tuple(project_map(pixels, moved, signed=signed).tolist())})
+
+
 def _require_unchanged(task: Task, question: Question) -> None:
     same_ram = np.array_equal(task.ram.detach().numpy(), question.ram)
     if not (same_ram and np.array_equal(task.reference_pool.detach().numpy(), question.reference_pool)):
         raise BadMethod("task: expected its RAM and reference pool as they were, got changed ones; work on a copy")
+    if task.frames is not None and not np.array_equal(task.frames.detach().numpy(), question.frames):
+        raise BadMethod("task: expected its frames as they were, got changed ones; work on a copy")
+
+
+def _weights(network: Network | None) -> dict[str, torch.Tensor]:
+    return {name: value.clone() for name, value in network.module.state_dict().items()} if network else {}
+
+
+def _require_same_network(network: Network | None, weights: dict[str, torch.Tensor]) -> None:
+    """No weight changed and no hook left: also a method that is asked about its own copy has to clean up."""
+    if network is None:
+        return
+    changed = [name for name, value in _weights(network).items() if not torch.equal(value, weights[name])]
+    if changed:
+        raise BadMethod(
+            f"network: expected its weights as they were, got others in {', '.join(changed)}; put them back"
+        )
+    if left := hooked(network.module):
+        raise BadMethod(f"network: expected no hooks left, got some on {', '.join(left)}; remove them in a finally")
+
+
+def hooked(module: torch.nn.Module) -> list[str]:
+    """The names of the parts of a module that have a hook."""
+    return [
+        name or type(part).__name__
+        for name, part in module.named_modules()
+        if part._forward_hooks or part._forward_pre_hooks or part._backward_hooks or part._backward_pre_hooks  # noqa: SLF001
+    ]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from games.errors import BrokenTable, UnknownName, UnsupportedRom, VeritariError
-from harness.errors import BadRun, Interrupted, WrongUsage
+from harness.errors import BadRun, CannotWrite, Interrupted, WrongUsage
 from methods.spec import BadSpec
 
 app = typer.Typer(
@@ -18,9 +18,11 @@ app = typer.Typer(
     help="Grades attribution methods against measured truth: the Atari 2600, one intervention at a time.",
 )
 methods_app = typer.Typer(no_args_is_help=True, help="List methods, and check one.")
+readouts_app = typer.Typer(no_args_is_help=True, help="Train the networks that are explained, and list them.")
 games_app = typer.Typer(no_args_is_help=True, help="List games, and show one.")
 app.add_typer(methods_app, name="methods")
 app.add_typer(games_app, name="games")
+app.add_typer(readouts_app, name="readouts")
 
 USAGE_ERRORS = (UnknownName, UnsupportedRom, BrokenTable, BadSpec, WrongUsage, BadRun)
 # Typer carries its own copy of click and exports its exceptions only in part.
@@ -36,6 +38,9 @@ Workers = Annotated[int | None, typer.Option(min=1, help="Worker processes; as m
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds that one unit of work may take.")]
 Memory = Annotated[float, typer.Option(min=0.5, help="GiB of address space that a worker may take.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything that is random.")]
+NetworkSpec = Annotated[
+    str, typer.Option(help="The network that is explained: readout, or path/file.py:build, package.module:build.")
+]
 RunPath = Annotated[Path, typer.Argument(help="A run directory.")]
 
 
@@ -72,6 +77,10 @@ def run(
             help="default, all, or specifications: name, path/file.py:name, package.module:name(parameter=1)."
         ),
     ] = "default",
+    subject: Annotated[
+        str, typer.Option(help="What is explained: machine, network, or both with a comma.")
+    ] = "machine,network",
+    network: NetworkSpec = "readout",
     seed: Seed = 0,
     workers: Workers = None,
     out: Annotated[
@@ -103,6 +112,8 @@ def run(
                 protocol=protocol,
                 games=games,
                 methods=methods,
+                subject=subject,
+                network=network,
                 seed=seed,
                 workers=workers,
                 out=out,
@@ -114,7 +125,7 @@ def run(
     if json:
         print_text(views.to_json(finished.leaderboard))
     else:
-        views.print_leaderboard(finished)
+        views.print_leaderboards(finished)
         print_text(f"run: {finished.path}   drill down: veritari show {finished.path} --game GAME")
     if len(finished.failures):
         raise typer.Exit(FAILED)
@@ -125,7 +136,7 @@ def _require_settings_fit(context: typer.Context, *, resume: Path | None, retry_
         raise WrongUsage("--retry-failed: expected with --resume RUN; add it")
     if not resume:
         return
-    settings = ("protocol", "games", "methods", "seed", "out", "timeout", "memory")
+    settings = ("protocol", "games", "methods", "subject", "network", "seed", "out", "timeout", "memory")
     sources = {name: context.get_parameter_source(name) for name in settings}
     given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
     if given:
@@ -142,26 +153,56 @@ def show(
     method: Annotated[str, typer.Option(help="The games of one method; with --game, only its claims.")] = "",
     cause: Annotated[str, typer.Option(help="With --game: only this cause, such as 'ram[49]:set'.")] = "",
     state: Annotated[int, typer.Option(min=0, help="With --game: which state.")] = 0,
+    image: Annotated[
+        Path | None,
+        typer.Option(help="With --game: paint frame, true region and every method's region into this PNG file."),
+    ] = None,
+    subject: Annotated[str, typer.Option(help="With --game: only this subject, machine or network.")] = "",
     json: Json = False,
 ) -> None:
     """Show a run: its leaderboard, the games of a method, or one game."""
     from harness import api, views
     from harness.terminal import print_table, print_text
 
-    if cause and not game:
-        raise WrongUsage("--cause: expected with --game GAME; add it")
+    _require_selection_fits(game, cause=cause, subject=subject, image=image)
     shown = api.load_run(run_path)
+    selection = views.Selection(game, state, method, cause, subject)
     if game and json:
-        print_text(views.to_json(views.game_view(shown, views.Selection(game, state, method, cause))))
+        print_text(views.to_json(views.game_view(shown, selection)))
     elif game:
-        views.print_game(shown, views.Selection(game, state, method, cause))
+        views.print_game(shown, selection)
     elif method:
         table = views.method_view(shown, method)
         print_text(views.to_json(table)) if json else print_table(table, title=f"{method}: per game")
     elif json:
         print_text(views.to_json(shown.leaderboard))
     else:
-        views.print_leaderboard(shown)
+        views.print_leaderboards(shown)
+    if image:
+        from harness.picture import draw_game
+
+        _write_image(image, draw_game(shown, selection))
+        # With --json, stdout is for JSON alone.
+        typer.echo(f"picture: {image}", err=json)
+
+
+def _require_selection_fits(game: str, *, cause: str, subject: str, image: Path | None) -> None:
+    for option, value in (("cause", cause), ("subject", subject), ("image", image)):
+        if value and not game:
+            raise WrongUsage(f"--{option}: expected with --game GAME; add it")
+    if image and image.suffix != ".png":
+        raise WrongUsage(f"--image: expected a file that ends in .png, got {image}; rename it")
+
+
+def _write_image(image: Path, content: bytes) -> None:
+    from oracle.store import write_atomically
+
+    try:
+        write_atomically(image, content)
+    except OSError as error:
+        raise CannotWrite(
+            f"{image}: expected a file that can be written, got {error.strerror}; choose another --image"
+        ) from error
 
 
 @app.command()
@@ -174,7 +215,7 @@ def rescore(run_path: RunPath, *, json: Json = False) -> None:
     if json:
         print_text(views.to_json(finished.leaderboard))
     else:
-        views.print_leaderboard(finished)
+        views.print_leaderboards(finished)
 
 
 @app.command()
@@ -254,7 +295,7 @@ def methods_list(*, json: Json = False) -> None:
     from harness.terminal import print_table, print_text
     from harness.views import to_json
 
-    columns = ["label", "title", "family", "access", "domain", "parameters", "source", "broken"]
+    columns = ["label", "title", "family", "subjects", "access", "domain", "parameters", "source", "broken"]
     entries = (*describe_methods(method_specs("all"), Limits(1, 120.0, 4.0)), *CONTROL_ENTRIES)
     table = pd.DataFrame([entry.model_dump() for entry in entries])[columns]
     if json:
@@ -263,6 +304,7 @@ def methods_list(*, json: Json = False) -> None:
         table["parameters"] = [
             ", ".join(f"{key}={value!r}" for key, value in each.items()) for each in table["parameters"]
         ]
+        table["subjects"] = [", ".join(each) for each in table["subjects"]]
         print_table(table if table["broken"].any() else table.drop(columns="broken"), title="methods")
 
 
@@ -293,6 +335,63 @@ def methods_check(
     print_text(to_json(table)) if json else print_table(table, title=spec)
     if not table["kept"].all():
         raise typer.Exit(FAILED)
+
+
+ReadoutFolder = Annotated[Path | None, typer.Option("--folder", help="Where readouts lie; with Veritari if not given.")]
+
+
+@readouts_app.command("train")
+def readouts_train(
+    *,
+    games: Games = "scored",
+    seed: Seed = 0,
+    frames: Annotated[int, typer.Option(min=500, help="Frames of random play per game.")] = 6000,
+    folder: ReadoutFolder = None,
+    workers: Workers = None,
+    timeout: Timeout = 600.0,
+    memory: Memory = 4.0,
+    json: Json = False,
+) -> None:
+    """Train one small network per game on random play, and say how well it reads each named byte."""
+    typer.echo(f"veritari readouts train: games {games}", err=True)
+    from os import cpu_count
+
+    from games.catalog import select_games
+    from harness.pool import Limits
+    from harness.readouts import readouts_table, train_readouts
+    from harness.terminal import Bar, print_error, print_table, print_text
+    from harness.views import to_json
+    from oracle.readout import FOLDER
+
+    chosen, target = select_games(games), folder or FOLDER
+    limits = Limits(workers or cpu_count() or 1, timeout, memory)
+    with Bar() as progress:
+        failures = train_readouts(chosen, seed=seed, n_frames=frames, folder=target, limits=limits, progress=progress)
+    table = readouts_table([game for game in chosen if game.rom_id not in failures], target)
+    print_text(to_json(table)) if json else print_table(table, title=f"readouts in {target}")
+    for rom_id, reason in failures.items():
+        print_error(f"{rom_id}: {reason}")
+    if failures:
+        raise typer.Exit(FAILED)
+
+
+@readouts_app.command("list")
+def readouts_list(
+    *,
+    games: Games = "all",
+    folder: ReadoutFolder = None,
+    json: Json = False,
+) -> None:
+    """What the readouts can read; of one game, byte by byte."""
+    from games.catalog import select_games
+    from harness.readouts import bytes_table, readouts_table
+    from harness.terminal import print_table, print_text
+    from harness.views import to_json
+    from oracle.readout import FOLDER
+
+    chosen, source = select_games(games), folder or FOLDER
+    table = bytes_table(chosen[0], source) if len(chosen) == 1 else readouts_table(chosen, source)
+    print_text(to_json(table)) if json else print_table(table, title=f"readouts in {source}")
 
 
 @games_app.command("list")

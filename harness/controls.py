@@ -1,32 +1,46 @@
 """Controls: pseudo-methods with a known score, in every table, so that a score has something to stand beside.
 
-`oracle` claims the true effects (the ceiling), `random` draws a number per cause, `uniform` names every cause alike
-(the floors). They are computed by the judge from the answer key and never run in a worker.
+`oracle` claims the true effects (the ceiling), `random` draws a number per cause or pixel, `uniform` names every cause
+or pixel alike (the floors). They are computed by the judge from the answer key and never run in a worker.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
+from harness.claims import project_map
 from harness.manifest import MethodEntry
 
 Effects = Float[np.ndarray, " cause"]
 
 
-def oracle_claim(effect: Effects, *, generator: np.random.Generator) -> Effects:
+@dataclass(frozen=True)
+class Answered:
+    """What a control knows of a task: |effect| per cause, and on networks how each cause moves the input."""
+
+    effect: Effects
+    moved: Float[np.ndarray, "cause *input"] | None = None
+
+
+def oracle_claim(answered: Answered, *, generator: np.random.Generator) -> Effects:
     """The effects themselves."""
-    return effect.copy()
+    return answered.effect.copy()
 
 
-def random_claim(effect: Effects, *, generator: np.random.Generator) -> Effects:
-    """One uniform number in [0, 1) per cause."""
-    return generator.random(len(effect))
+def random_claim(answered: Answered, *, generator: np.random.Generator) -> Effects:
+    """One uniform number in [0, 1) per cause; on networks one per pixel."""
+    if answered.moved is None:
+        return generator.random(len(answered.effect))
+    return project_map(generator.random(answered.moved.shape[1:]), answered.moved, signed=False)
 
 
-def uniform_claim(effect: Effects, *, generator: np.random.Generator) -> Effects:
-    """1 for every cause: a claim that has vanished."""
-    return np.ones(len(effect))
+def uniform_claim(answered: Answered, *, generator: np.random.Generator) -> Effects:
+    """1 for every cause, a claim that has vanished; on networks 1 for every pixel: how much a cause moves."""
+    if answered.moved is None:
+        return np.ones(len(answered.effect))
+    return project_map(np.ones(answered.moved.shape[1:]), answered.moved, signed=False)
 
 
 CONTROLS: dict[str, Callable[..., Effects]] = {"oracle": oracle_claim, "random": random_claim, "uniform": uniform_claim}

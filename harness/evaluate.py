@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from games.catalog import Game
-from harness.claims import ask
+from harness.claims import ask, on_causes
 from harness.curves import CurveMeter, measure_curves
 from harness.grading import Scores, grade
 from harness.world import build_world
 from methods.method import Method
 from oracle.effects import measure
 from oracle.emulator import Emulator, Machine
+from oracle.network import Network
+from oracle.network_effects import measure_network
 from oracle.output import Output
 from oracle.protocol import AuditProtocol
 from oracle.rollout import ExactRollouts
@@ -29,13 +31,23 @@ def evaluate(
     state: int,
     seed: int,
     fresh_machine: Callable[[], Machine] | None = None,
+    network: Network | None = None,
 ) -> Iterator[tuple[Output, Scores]]:
-    """The scores of `method` on every output of one game-state; of a fresh Atari unless another machine is given."""
+    """The scores of `method` on every output of one game-state: of the machine, or of a network that looks at it.
+
+    The machine is a fresh Atari unless another one is given.
+    """
     build = fresh_machine or (lambda: Emulator(game))
-    answer_key = measure(protocol, game, state, build)
+    if network:
+        answer_key = measure_network(protocol, game, state, network, build)
+    else:
+        answer_key = measure(protocol, game, state, build)
     question = answer_key.question
-    world = build_world(ExactRollouts(build, question.trace))
+    world = build_world(ExactRollouts(build, question.trace), network)
     for output, effect in zip(question.outputs, np.abs(answer_key.effects), strict=True):
-        claim = ask(question, output, method, world=lambda: world, run_seed=seed)
+        answer = ask(question, output, method, world=lambda: world, run_seed=seed, network=network)
+        domain, signed = method.declaration.domain_on(question.subject), method.declaration.signed
+        claim = on_causes(answer, answer_key.moved, domain=domain, signed=signed)
         curves = measure_curves(CurveMeter(world, output, question.causes), claim)
-        yield output, grade(claim, effect, curves, version=protocol.score_version, seed=seed)
+        version, size = protocol.score_version, answer_key.movement
+        yield output, grade(claim, effect, curves, version=version, seed=seed, size=size)

@@ -17,11 +17,14 @@ UNDEFINED: Scores = dict.fromkeys(scores.SCORES, math.nan)
 UNANSWERED_SCORES: Scores = {name: info.unanswered for name, info in scores.SCORES.items()}
 
 
-def grade_v1(claim: Effects, effect: Effects, curves: Curves | None, *, seed: int) -> tuple[Scores, list[str]]:
+def grade_v1(
+    claim: Effects, effect: Effects, curves: Curves | None, *, seed: int, size: Effects | None
+) -> tuple[Scores, list[str]]:
     """All v1 scores, and why those that are NaN are undefined."""
     graded: Scores = {
         "F": scores.pearson(claim, effect),
         "F_log": scores.log_pearson(claim, effect),
+        "F_partial": math.nan if size is None else scores.partial_pearson(claim, effect, size),
         "spearman": scores.spearman(claim, effect),
         "S": scores.sufficiency_v1(claim, effect, seed=seed),
         "M": scores.minimality_v1(claim, effect),
@@ -34,6 +37,8 @@ def grade_v1(claim: Effects, effect: Effects, curves: Curves | None, *, seed: in
         "M": "M: no cause is named above the others",
         "deletion_auc": "AUC: y is the same at all steps",
     }
+    if size is not None:
+        reasons["F_partial"] = "F_partial: the effects follow from the movement alone"
     if curves is None or curves.status != "ok":
         reasons["deletion_auc"] = f"AUC: no curves ({curves.reason if curves else 'no claim'})"
     else:
@@ -45,8 +50,12 @@ def grade_v1(claim: Effects, effect: Effects, curves: Curves | None, *, seed: in
 GRADERS: dict[str, Callable[..., tuple[Scores, list[str]]]] = {"v1": grade_v1}
 
 
-def grade(claim: Claim, effect: Effects, curves: Curves | None, *, version: str, seed: int) -> Scores:
+def grade(  # what a task is scored with, by keyword
+    claim: Claim, effect: Effects, curves: Curves | None, *, version: str, seed: int, size: Effects | None = None
+) -> Scores:
     """The scored part of a record: counts, scores, status and reason.
+
+    `size` is how much each cause moves the input of a network; None for the machine, which has no `F_partial`.
 
     A task whose effects are all equal has nothing to rank and no scores. A task without an answer counts as a claim
     that has vanished, with the worst value in every score.
@@ -55,10 +64,11 @@ def grade(claim: Claim, effect: Effects, curves: Curves | None, *, version: str,
     if scores.is_constant(effect):
         return _row(claim, effect, UNDEFINED, "degenerate", "the effects are all equal: there is nothing to rank")
     if claim.status in UNANSWERED:
-        return _row(claim, effect, UNANSWERED_SCORES, claim.status, claim.reason)
+        unanswered = UNANSWERED_SCORES if size is not None else {**UNANSWERED_SCORES, "F_partial": math.nan}
+        return _row(claim, effect, unanswered, claim.status, claim.reason)
     if claim.status != "ok":
         return _row(claim, effect, UNDEFINED, claim.status, claim.reason)
-    graded, reasons = GRADERS[version](np.array(claim.values), effect, curves, seed=seed)
+    graded, reasons = GRADERS[version](np.array(claim.values), effect, curves, seed=seed, size=size)
     return _row(claim, effect, graded, "ok", "; ".join(reasons))
 
 

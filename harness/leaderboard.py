@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,49 +17,75 @@ from harness.units import UNANSWERED
 from oracle.output import REGIMES
 
 # Scores whose board value is the mean over regimes of the mean over games.
-AVERAGED = ("S", "M", "precision_at_3", "deletion_auc", "insertion_auc", "F_log")
+AVERAGED = ("F_partial", "S", "M", "precision_at_3", "deletion_auc", "insertion_auc", "F_log")
 UNKNOWN = "unknown"
 COLUMNS = ("F", "F_counted", *AVERAGED)
 RECOVERS, HOLDS_UP, NO_SIGNAL = 0.85, 0.5, 0.05
+# Two correlations that are both 1 may differ by this much.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Board:
-    """The records of a run, summed up.
+    """The records of a run about one subject, summed up.
 
     Attributes:
         leaderboard: one row per method, best first within its access class, controls last.
         per_game: one row per method and game, in the order of the run.
         excluded: reason by game (and state, where a protocol has several) that nobody is scored on.
+        not_applicable: reason by game and regime that the explained network has no output for.
     """
 
+    subject: str
     leaderboard: pd.DataFrame
     per_game: pd.DataFrame
     excluded: dict[str, str]
+    not_applicable: dict[str, str]
 
 
-def build_board(records: pd.DataFrame, manifest: Manifest) -> Board:
-    """Sum up the records of a run."""
-    scored = records[~records["status"].isin(["excluded", "degenerate"])].copy()
-    clip = _clips_negative(manifest)
-    scored["F_counted"] = scored["F"].clip(lower=0.0) if clip else scored["F"]
-    values = GameValues(scored, [entry.label for entry in manifest.methods])
+def build_boards(records: pd.DataFrame, manifest: Manifest) -> dict[str, Board]:
+    """Sum up the records of a run, each subject for itself."""
+    return {
+        subject: _build_board(records[records["subject"] == subject], manifest, subject)
+        for subject in manifest.settings.subjects
+    }
+
+
+def _build_board(records: pd.DataFrame, manifest: Manifest, subject: str) -> Board:
+    entries = manifest.methods_on(subject)
+    # Where there is no output, there is no task that anybody could have faced.
+    tasks = records[records["output"] != ""]
+    scored = tasks[~tasks["status"].isin(["excluded", "degenerate"])].copy()
+    scored["F_counted"] = scored["F"].clip(lower=0.0) if _clips_negative(manifest, subject) else scored["F"]
+    values = GameValues(scored, [entry.label for entry in entries])
     draws = drawn_games(len(values.games), seed=manifest.settings.seed)
     n_tasks = len(scored.drop_duplicates(["game", "state", "output"]))
     rows = [
         {
             **_method_row(entry, values, draws),
-            **_counts(records[records["method"] == entry.label], n_tasks),
+            **_counts(tasks[tasks["method"] == entry.label], n_tasks),
         }
-        for entry in manifest.methods
+        for entry in entries
     ]
-    excluded = records[records["status"] == "excluded"].drop_duplicates(["game", "state"])
-    names = excluded["game"] + ("" if manifest.n_states == 1 else "/" + excluded["state"].astype(str))
+    leaderboard, per_game = _ranked(pd.DataFrame(rows)), _per_game(entries, scored, values)
+    for table in (leaderboard, per_game):
+        table.insert(0, "subject", subject)
     return Board(
-        leaderboard=_ranked(pd.DataFrame(rows)),
-        per_game=_per_game(manifest, scored, values),
-        excluded=dict(zip(names, excluded["reason"], strict=True)),
+        subject=subject,
+        leaderboard=leaderboard,
+        per_game=per_game,
+        excluded=_reasons(records, "excluded", manifest),
+        not_applicable=_reasons(records[records["output"] == ""], "not_applicable", manifest),
     )
+
+
+def _reasons(records: pd.DataFrame, status: str, manifest: Manifest) -> dict[str, str]:
+    """Reasons by what they are about."""
+    concerned = records[records["status"] == status]
+    names = concerned["game"] + ("" if manifest.n_states == 1 else "/" + concerned["state"].astype(str))
+    if status != "excluded":
+        names = names + " " + concerned["regime"]
+    return dict(zip(names, concerned["reason"], strict=True))
 
 
 class GameValues:
@@ -82,9 +108,9 @@ class GameValues:
         return np.asarray(self._values[score][self._methods.index(method)])
 
 
-def _clips_negative(manifest: Manifest) -> bool:
-    """The published audit counts a negative F as 0; later versions do not."""
-    return manifest.score_version == "v1"
+def _clips_negative(manifest: Manifest, subject: str) -> bool:
+    """The published audit, which knew no networks, counts a negative F as 0."""
+    return manifest.score_version == "v1" and subject == "machine"
 
 
 def _method_row(entry: MethodEntry, values: GameValues, draws: np.ndarray) -> dict[str, Any]:
@@ -139,10 +165,10 @@ def _ranked(board: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _per_game(manifest: Manifest, scored: pd.DataFrame, values: GameValues) -> pd.DataFrame:
+def _per_game(entries: Sequence[MethodEntry], scored: pd.DataFrame, values: GameValues) -> pd.DataFrame:
     remarks = _remarks(scored)
     rows = []
-    for entry in manifest.methods:
+    for entry in entries:
         played = set(scored.loc[scored["method"] == entry.label, "game"])
         for index, game in enumerate(values.games):
             if game in played:
@@ -194,7 +220,7 @@ def _notes(entry: MethodEntry, row: dict[str, Any], remark: Remark) -> list[str]
     words = {
         f"position {'gradient' if entry.family == 'gradient' else 'claim'} vanishes": remark.position_is_zero,
         "recovers the true causes": row["F"] >= RECOVERS,
-        "holds up on position": row["F_position"] >= HOLDS_UP and row["F_position"] >= row["F"],
+        "holds up on position": row["F_position"] >= HOLDS_UP and row["F_position"] >= row["F"] - ROUNDING,
         "no true-cause signal": row["F"] <= NO_SIGNAL,
     }
     return [text for text, true in words.items() if true]
@@ -205,16 +231,30 @@ def csv_text(frame: pd.DataFrame) -> str:
     return frame.to_csv(index=False, lineterminator="\n")
 
 
-def json_text(board: Board, manifest: Manifest) -> str:
-    """The leaderboard with what is needed to read it; undefined is null."""
-    rows = [{name: plain_number(value) for name, value in row.items()} for row in board.leaderboard.to_dict("records")]
+def joined(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """The tables of all subjects beneath each other; the column `subject` keeps them apart."""
+    return pd.concat(list(tables), ignore_index=True)
+
+
+def json_text(boards: Iterable[Board], manifest: Manifest) -> str:
+    """The leaderboards with what is needed to read them; undefined is null."""
     content = {
         "protocol": manifest.settings.protocol,
         "score_version": manifest.score_version,
-        "subject": "machine",
         "seed": manifest.settings.seed,
-        "methods": rows,
-        "excluded": board.excluded,
+        "boards": [
+            {
+                "subject": board.subject,
+                "network": manifest.network_of(board.subject),
+                "methods": [
+                    {name: plain_number(value) for name, value in row.items()}
+                    for row in board.leaderboard.to_dict("records")
+                ],
+                "excluded": board.excluded,
+                "not_applicable": board.not_applicable,
+            }
+            for board in boards
+        ],
     }
     return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
@@ -235,6 +275,7 @@ MARKDOWN_COLUMNS = {
     "F_content": "F content",
     "F_position": "F position",
     "F_unclipped": "F unclipped",
+    "F_partial": "F partial",
     "S": "S",
     "M": "M",
     "precision_at_3": "precision@3",
@@ -245,6 +286,15 @@ MARKDOWN_COLUMNS = {
     "n_failed": "failed",
     "n_rollouts": "rollouts",
 }
+
+
+# Columns that mean something for one subject only.
+ONLY_FOR = {"F_unclipped": "machine", "F_partial": "network"}
+
+
+def headings(subject: str) -> dict[str, str]:
+    """The columns of a printed leaderboard with their headings."""
+    return {name: text for name, text in MARKDOWN_COLUMNS.items() if ONLY_FOR.get(name, subject) == subject}
 
 
 def printed(row: pd.Series, column: str) -> str:
@@ -260,14 +310,19 @@ def printed(row: pd.Series, column: str) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def markdown_text(board: Board) -> str:
-    """The leaderboard as a Markdown table."""
+def markdown_text(boards: Iterable[Board]) -> str:
+    """The leaderboards as Markdown tables, each under its heading."""
+    return "\n".join(f"### Subject {board.subject}\n\n{_markdown_table(board)}" for board in boards)
+
+
+def _markdown_table(board: Board) -> str:
+    columns = headings(board.subject)
     lines = [
-        "| " + " | ".join(MARKDOWN_COLUMNS.values()) + " |",
-        "|" + "|".join("---" if name in ("method", "access") else "---:" for name in MARKDOWN_COLUMNS) + "|",
+        "| " + " | ".join(columns.values()) + " |",
+        "|" + "|".join("---" if name in ("method", "access") else "---:" for name in columns) + "|",
     ]
     for _, row in board.leaderboard.iterrows():
-        cells = (_markdown_cell(printed(row, name)) for name in MARKDOWN_COLUMNS)
+        cells = (_markdown_cell(printed(row, name)) for name in columns)
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -11,10 +11,14 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from harness.errors import BadRun
+from methods.method import Subject
+from oracle.readout import NAME as READOUT
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+SUBJECTS: tuple[Subject, ...] = ("machine", "network")
 # Packages whose version can move a number.
 CODE = "code"
+CODE_FILES = ("*.py", "*.toml", "*.json", "*.safetensors")
 PACKAGES = ("veritari", "ale-py", "torch", "numpy", "scipy", "captum")
 
 
@@ -30,22 +34,37 @@ class MethodEntry(BaseModel):
     domain: str
     access: str
     source: str
+    subjects: tuple[str, ...] = SUBJECTS
+    signed: bool = False
     parameters: dict[str, Any] = {}
     # Why it can't be asked at all: its plugin is broken. All its tasks count as failed then.
     broken: str = ""
     # SHA-256 of the file that defines it, so that a resumed run can't mix two versions of a plugin.
     file_sha256: str = ""
 
+    def domain_on(self, subject: str) -> str:
+        """What it returns one number for on a subject, see `Declaration.domain_on`."""
+        return "pixels" if subject == "network" and self.access == "read" else self.domain
+
+
+class NetworkEntry(BaseModel):
+    """The network that is explained: `readout`, or what builds it, with the SHA-256 of that file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    spec: str
+    file_sha256: str = ""
+
 
 class GameEntry(BaseModel):
-    """A game of a run; `exclusion` says why it can't be asked about, if it can't."""
+    """A game of a run; `exclusions` says by subject why it can't be asked about, if it can't."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     rom_id: str
     title: str
     rom_md5: str
-    exclusion: str = ""
+    exclusions: dict[str, str] = {}
 
 
 class Settings(BaseModel):
@@ -57,6 +76,8 @@ class Settings(BaseModel):
     games: str
     methods: str
     seed: int
+    subjects: tuple[Subject, ...] = SUBJECTS
+    network: str = READOUT
 
 
 class Costs(BaseModel):
@@ -85,6 +106,7 @@ class Manifest(BaseModel):
     score_version: str
     games: tuple[GameEntry, ...]
     methods: tuple[MethodEntry, ...]
+    network: NetworkEntry
     versions: dict[str, str]
     git_commit: str
     git_dirty: bool
@@ -93,6 +115,14 @@ class Manifest(BaseModel):
     timeout_seconds: float
     memory_gib: float
     costs: Costs
+
+    def methods_on(self, subject: str) -> tuple[MethodEntry, ...]:
+        """The methods that explain a subject."""
+        return tuple(entry for entry in self.methods if subject in entry.subjects)
+
+    def network_of(self, subject: str) -> str:
+        """The network that a subject is about; empty for the machine."""
+        return self.settings.network if subject == "network" else ""
 
     def require_same_versions(self) -> None:
         """Refuse to go on with other versions than the run was started with: numbers would be mixed.
@@ -145,11 +175,11 @@ def installed_versions() -> dict[str, str]:
 
 
 def code_sha256() -> str:
-    """SHA-256 over our own code and game tables: the version number does not change with every edit."""
+    """SHA-256 over our own code, game tables and readouts: the version number does not change with every edit."""
     digest = hashlib.sha256()
     root = Path(__file__).parent.parent
     for package in ("games", "oracle", "methods", "harness"):
-        for path in sorted(path for ending in ("*.py", "*.toml") for path in (root / package).rglob(ending)):
+        for path in sorted(path for ending in CODE_FILES for path in (root / package).rglob(ending)):
             digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
     return digest.hexdigest()
 

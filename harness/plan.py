@@ -9,27 +9,33 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from games.catalog import Game, select_games
+from games.errors import unknown_name
 from harness import work
 from harness.controls import CONTROL_ENTRIES, CONTROLS
 from harness.errors import BadRun, WrongUsage
 from harness.manifest import (
     FORMAT_VERSION,
+    SUBJECTS,
     Costs,
     GameEntry,
     Manifest,
     MethodEntry,
+    NetworkEntry,
     Settings,
     git_state,
     installed_versions,
     machine,
 )
+from harness.networks import network_exclusion
 from harness.pool import Job, Limits, run_job
+from methods.method import Subject
 from methods.registry import registered
 from methods.spec import split_specs
 from oracle.emulator import require_supported_ale
 from oracle.protocol import AuditProtocol, protocol
+from oracle.readout import NAME as READOUT
 
-DEFAULT_METHODS = ("vanilla_gradient", "sampler_gradient", "integrated_gradients")
+DEFAULT_METHODS = ("vanilla_gradient", "sampler_gradient", "integrated_gradients", "grad_cam")
 LONGEST_LABEL = 200
 
 
@@ -42,11 +48,13 @@ def plan_run(settings: Settings, limits: Limits) -> Manifest:
     """
     require_supported_ale()
     chosen = protocol(settings.protocol)
-    games = tuple(_game_entry(chosen, game) for game in select_games(settings.games))
-    if all(game.exclusion for game in games):
-        reasons = "; ".join(f"{game.rom_id}: {game.exclusion}" for game in games)
+    games = tuple(_game_entry(chosen, game, settings) for game in select_games(settings.games))
+    if all(game.exclusions.get(subject) for game in games for subject in settings.subjects):
+        reasons = "; ".join(f"{game.rom_id}: {' and '.join(dict.fromkeys(game.exclusions.values()))}" for game in games)
         raise WrongUsage(f"games: expected one that {chosen.name} can ask about, got none ({reasons}); choose others")
-    methods = (*describe_methods(method_specs(settings.methods), limits), *CONTROL_ENTRIES)
+    network = describe_network(settings, [game.rom_id for game in games], limits)
+    described = describe_methods(method_specs(settings.methods), limits)
+    methods = (*_contestants(described, settings), *CONTROL_ENTRIES)
     commit, dirty = git_state()
     return Manifest(
         format_version=FORMAT_VERSION,
@@ -56,6 +64,7 @@ def plan_run(settings: Settings, limits: Limits) -> Manifest:
         score_version=chosen.score_version,
         games=games,
         methods=methods,
+        network=network,
         versions=installed_versions(),
         git_commit=commit,
         git_dirty=dirty,
@@ -67,8 +76,60 @@ def plan_run(settings: Settings, limits: Limits) -> Manifest:
     )
 
 
-def _game_entry(chosen: AuditProtocol, game: Game) -> GameEntry:
-    return GameEntry(rom_id=game.rom_id, title=game.title, rom_md5=game.rom_md5, exclusion=chosen.exclusion(game))
+def _game_entry(chosen: AuditProtocol, game: Game, settings: Settings) -> GameEntry:
+    by_protocol = chosen.exclusion(game)
+    reasons = {"machine": by_protocol, "network": by_protocol or network_exclusion(settings.network, game)}
+    exclusions = {subject: reasons[subject] for subject in settings.subjects if reasons[subject]}
+    return GameEntry(rom_id=game.rom_id, title=game.title, rom_md5=game.rom_md5, exclusions=exclusions)
+
+
+def parse_subjects(selection: str) -> tuple[Subject, ...]:
+    """The subjects of a comma-separated list, in their own order.
+
+    >>> parse_subjects("network, machine")
+    ('machine', 'network')
+
+    Raises:
+        UnknownName: no such subject.
+        WrongUsage: none at all.
+    """
+    wanted = [part.strip() for part in selection.split(",") if part.strip()]
+    for part in wanted:
+        if part not in SUBJECTS:
+            raise unknown_name("subject", part, SUBJECTS)
+    if not wanted:
+        raise WrongUsage(f"--subject: expected {' or '.join(SUBJECTS)}, or both with a comma, got none; name one")
+    return tuple(subject for subject in SUBJECTS if subject in wanted)
+
+
+def describe_network(settings: Settings, rom_ids: Sequence[str], limits: Limits) -> NetworkEntry:
+    """The network of a run, built once for its first game, in a process of its own.
+
+    Raises:
+        WrongUsage: it can't be built.
+    """
+    if settings.network == READOUT or "network" not in settings.subjects:
+        return NetworkEntry(spec=settings.network)
+    with tempfile.TemporaryDirectory(prefix="veritari-") as scratch:
+        answer = Path(scratch) / "network.json"
+        arguments = (settings.network, rom_ids[0], str(answer))
+        report = run_job(Job(work.describe_network, arguments, pid_file=Path(f"{answer}.pid")), limits)
+        if report.status != "ok":
+            raise WrongUsage(f"--network: {report.text}")
+        return NetworkEntry.model_validate_json(answer.read_bytes())
+
+
+def _contestants(described: Sequence[MethodEntry], settings: Settings) -> tuple[MethodEntry, ...]:
+    """The methods that explain a subject of the run.
+
+    Raises:
+        WrongUsage: none of them does.
+    """
+    fitting = tuple(entry for entry in described if set(entry.subjects) & set(settings.subjects))
+    if described and not fitting:
+        labels, subjects = ", ".join(entry.label for entry in described), " or ".join(settings.subjects)
+        raise WrongUsage(f"methods: expected one that explains {subjects}, got {labels}; change --subject or --methods")
+    return fitting
 
 
 def method_specs(selection: str) -> list[str]:
@@ -130,6 +191,12 @@ def require_same_plugins(manifest: Manifest, limits: Limits) -> None:
         BadRun: naming the method.
     """
     stored = [entry for entry in manifest.methods if entry.label not in CONTROLS and not entry.broken]
+    game_ids = [game.rom_id for game in manifest.games]
+    if manifest.network != describe_network(manifest.settings, game_ids, limits):
+        raise BadRun(
+            f"network {manifest.network.spec}: expected it as it was when the run started, it has changed; "
+            "start a new run"
+        )
     for before, now in zip(stored, describe_methods([entry.spec for entry in stored], limits), strict=True):
         if before != now:
             raise BadRun(

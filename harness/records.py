@@ -14,17 +14,19 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from harness.claims import task_id
 from harness.errors import BadRun
 from harness.grading import GRADERS, UNDEFINED, grade
-from harness.manifest import Manifest, MethodEntry
+from harness.manifest import GameEntry, Manifest, MethodEntry
 from harness.run_directory import CHECKSUMS, RunDirectory
-from harness.units import UNANSWERED, Claim, Curves, OracleOutcome, Status
+from harness.units import UNANSWERED, Claim, Curves, OracleOutcome, Status, TaskId
+from methods.method import Subject
 from oracle.effects import AnswerKey
-from oracle.output import REGIMES
+from oracle.output import REGIMES, Regime
 
-IDENTITY = ["protocol", "subject", "game", "state", "regime", "output", "method", "seed"]
+IDENTITY = ["protocol", "subject", "network", "game", "state", "regime", "output", "method", "seed"]
 RECORD_TYPES: dict[str, str] = {
-    **dict.fromkeys(("protocol", "subject", "game"), "str"),
+    **dict.fromkeys(("protocol", "subject", "network", "game"), "str"),
     "state": "int64",
     **dict.fromkeys(("regime", "output", "method"), "str"),
     "seed": "int64",
@@ -44,7 +46,7 @@ CLAIM_TYPES = {
 CURVE_TYPES = {**{name: RECORD_TYPES[name] for name in IDENTITY}, "curve": "str", "step": "int64", "y": "float64"}
 FAILURE_TYPES = {
     "unit": "str",
-    **{name: RECORD_TYPES[name] for name in ("game", "state", "output", "method", "status", "reason")},
+    **{name: RECORD_TYPES[name] for name in ("subject", "game", "state", "output", "method", "status", "reason")},
 }
 
 Row = dict[str, Any]
@@ -67,9 +69,10 @@ class Tables:
             raise BadRun(
                 f"{directory.path}: expected scores of version {known}, got {manifest.score_version}; start a new run"
             )
-        for game in manifest.games:
-            for state in range(manifest.n_states):
-                self._add_state(game.rom_id, state, game.exclusion)
+        for subject in manifest.settings.subjects:
+            for game in manifest.games:
+                for state in range(manifest.n_states):
+                    self._add_state(subject, game, state)
 
     @property
     def records(self) -> pd.DataFrame:
@@ -91,8 +94,9 @@ class Tables:
         """One row per unit that gave no result: what was asked, and why there is no answer."""
         return _frame(self._failures, FAILURE_TYPES)
 
-    def _add_state(self, game: str, state: int, exclusion: str) -> None:
-        outcome = OracleOutcome(game=game, state=state, status="excluded", reason=exclusion)
+    def _add_state(self, subject: Subject, game: GameEntry, state: int) -> None:
+        exclusion = game.exclusions.get(subject, "")
+        outcome = OracleOutcome(subject=subject, game=game.rom_id, state=state, status="excluded", reason=exclusion)
         if not exclusion:
             stored = self._directory.unit(outcome)
             if stored is None:
@@ -100,58 +104,60 @@ class Tables:
                 return
             outcome = stored
         if outcome.status == "ok":
-            answer_key = self._directory.answer_key(game, state)
-            for entry in self._manifest.methods:
+            answer_key = self._directory.answer_key(subject, game.rom_id, state)
+            for entry in self._manifest.methods_on(subject):
                 self._add_method(entry, answer_key)
+            for regime, reason in answer_key.unmet:
+                self._records += self._without_output(outcome, (regime,), "not_applicable", reason)
             return
-        self._records += self._excluded(outcome)
+        self._records += self._without_output(outcome, REGIMES, "excluded", outcome.reason)
         if outcome.status in UNANSWERED:
-            self._add_failure(outcome, game, state)
+            self._failures.append(_failure_row(outcome, outcome, "", ""))
 
-    def _excluded(self, outcome: OracleOutcome) -> Iterator[Row]:
-        """A game-state without a question is left out for all methods alike, whatever the reason."""
-        for entry in self._manifest.methods:
-            for regime in REGIMES:
-                scores: Row = {**UNDEFINED, **dict.fromkeys(("n_causes", "n_true", "n_named"), 0), "vanished": False}
-                status: Status = "excluded"
+    def _without_output(
+        self, outcome: OracleOutcome, regimes: tuple[Regime, ...], status: Status, reason: str
+    ) -> Iterator[Row]:
+        """What has no question is left out for all methods alike, whatever the reason."""
+        for entry in self._manifest.methods_on(outcome.subject):
+            for regime in regimes:
                 yield {
-                    **self._identity(outcome.game, outcome.state, regime, "", entry),
-                    **scores,
-                    "n_rollouts": 0,
-                    "n_gradients": 0,
+                    **self._identity(outcome, regime, "", entry),
+                    **UNDEFINED,
+                    **dict.fromkeys(("n_causes", "n_true", "n_named", "n_rollouts", "n_gradients"), 0),
+                    "vanished": False,
                     "status": status,
-                    "reason": outcome.reason,
+                    "reason": reason,
                     "score_version": self._manifest.score_version,
                 }
 
     def _add_method(self, entry: MethodEntry, answer_key: AnswerKey) -> None:
         question = answer_key.question
         for output, signed in zip(question.outputs, answer_key.effects, strict=True):
-            identity = self._identity(question.game, question.state, output.regime, output.name, entry)
-            task = {"game": question.game, "state": question.state, "output": output.name, "regime": output.regime}
+            task = task_id(question, output)
+            identity = self._identity(task, output.regime, output.name, entry)
             claim = self._directory.unit(Claim(task=task, method=entry.label, status="ok"))
             curves = self._directory.unit(Curves(task=task, method=entry.label, status="ok"))
             if claim is None or (claim.status == "ok" and curves is None):
-                self.missing.append(f"{entry.label} on {question.game} {output.name}")
+                self.missing.append(f"{entry.label} on {question.subject} {question.game} {output.name}")
                 continue
             version, seed = self._manifest.score_version, self._manifest.settings.seed
-            scores = grade(claim, np.abs(signed), curves, version=version, seed=seed)
+            scores = grade(claim, np.abs(signed), curves, version=version, seed=seed, size=answer_key.movement)
             self._records.append({**identity, **scores, "score_version": version})
             for unit in (claim, curves):
                 if unit is not None and unit.status in UNANSWERED:
-                    self._add_failure(unit, question.game, question.state, output.name, entry.label)
+                    self._failures.append(_failure_row(unit, task, output.name, entry.label))
             self._claims += _claim_rows(identity, claim, answer_key, signed)
             self._curves += _curve_rows(identity, curves)
 
-    def _add_failure(
-        self, unit: OracleOutcome | Claim | Curves, game: str, state: int, output: str = "", method: str = ""
-    ) -> None:
-        values = (type(unit).__name__.lower(), game, state, output, method, unit.status, unit.reason)
-        self._failures.append(dict(zip(FAILURE_TYPES, values, strict=True)))
+    def _identity(self, of: OracleOutcome | TaskId, regime: str, output: str, entry: MethodEntry) -> Row:
+        settings, network = self._manifest.settings, self._manifest.network_of(of.subject)
+        values = (settings.protocol, of.subject, network, of.game, of.state, regime, output, entry.label, settings.seed)
+        return dict(zip(IDENTITY, values, strict=True))
 
-    def _identity(self, game: str, state: int, regime: str, output: str, entry: MethodEntry) -> Row:
-        values = (self._manifest.settings.protocol, "machine", game, state, regime, output, entry.label)
-        return dict(zip(IDENTITY, (*values, self._manifest.settings.seed), strict=True))
+
+def _failure_row(unit: OracleOutcome | Claim | Curves, of: OracleOutcome | TaskId, output: str, method: str) -> Row:
+    values = (type(unit).__name__.lower(), of.subject, of.game, of.state, output, method, unit.status, unit.reason)
+    return dict(zip(FAILURE_TYPES, values, strict=True))
 
 
 def _claim_rows(identity: Row, claim: Claim, answer_key: AnswerKey, effects: np.ndarray) -> Iterator[Row]:

@@ -8,13 +8,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from harness.errors import BadRun, CannotWrite, DirectoryBusy
 from harness.manifest import Manifest, read_manifest
-from harness.units import Claim, Curves, OracleOutcome, slug
+from harness.units import Claim, Curves, OracleOutcome, map_name, slug
+from oracle.archive import pack, unpack
 from oracle.effects import AnswerKey
 from oracle.errors import DamagedFile
 from oracle.store import PARTIAL, write_atomically
@@ -113,26 +115,40 @@ class RunDirectory:
             for path in self.path.rglob(f"*{PARTIAL}"):
                 path.unlink()
 
-    def answer_key_path(self, game: str, state: int) -> Path:
+    def answer_key_path(self, subject: str, game: str, state: int) -> Path:
         """The archive of one game-state."""
-        return self.path / "oracle" / f"{game}-{state}.npz"
+        return self.path / "oracle" / f"{subject}-{game}-{state}.npz"
 
-    def write_answer_key(self, game: str, state: int, archive: bytes) -> None:
+    def write_answer_key(self, outcome: OracleOutcome, archive: bytes) -> None:
         """Keep the archive of one game-state."""
-        self.write(str(self.answer_key_path(game, state).relative_to(self.path)), archive)
+        path = self.answer_key_path(outcome.subject, outcome.game, outcome.state)
+        self.write(str(path.relative_to(self.path)), archive)
 
-    def answer_key(self, game: str, state: int) -> AnswerKey:
+    def answer_key(self, subject: str, game: str, state: int) -> AnswerKey:
         """The measured effects of one game-state.
 
         Raises:
             DamagedFile: the archive is missing, or not what was written.
         """
-        path = self.answer_key_path(game, state)
+        path = self.answer_key_path(subject, game, state)
         try:
             content = path.read_bytes()
         except OSError as error:
             raise DamagedFile(f"{path}: expected the answer key of {game}, got {error.strerror}") from error
         return AnswerKey.from_bytes(content, str(path))
+
+    def write_map(self, claim: Claim, pixels: np.ndarray) -> None:
+        """Keep the pixel map behind a claim, in float32."""
+        self.write(map_name(claim), pack({"method": claim.method}, {"map": pixels.astype(np.float32)}))
+
+    def pixel_map(self, claim: Claim) -> np.ndarray | None:
+        """The pixel map behind a claim; None where there is none.
+
+        Raises:
+            DamagedFile: it is not what was written.
+        """
+        path = self.path / map_name(claim)
+        return unpack(path.read_bytes(), str(path))[1]["map"] if path.exists() else None
 
     def write_unit(self, unit: OracleOutcome | Claim | Curves) -> None:
         """Store a finished unit."""
@@ -180,8 +196,8 @@ class RunDirectory:
         self.write("timings.parquet", buffer.getvalue())
         (self.path / TIMINGS).unlink(missing_ok=True)
 
-    def seconds_per_task(self, methods: Iterable[str]) -> list[float]:
-        """Mean seconds of each method's claims; NaN where it has none."""
+    def seconds_per_task(self, subject: str, methods: Iterable[str]) -> list[float]:
+        """Mean seconds of each method's claims on one subject; NaN where it has none."""
         timings = self.timings()
-        folders = (f"claims/{slug(method)}/" for method in methods)
-        return [float(timings.loc[timings["unit"].str.startswith(folder), "seconds"].mean()) for folder in folders]
+        starts = (f"claims/{slug(method)}/{subject}-" for method in methods)
+        return [float(timings.loc[timings["unit"].str.startswith(start), "seconds"].mean()) for start in starts]

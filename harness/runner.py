@@ -18,8 +18,8 @@ from jaxtyping import Float
 from pydantic import ValidationError
 
 from harness import work
-from harness.claims import task_id
-from harness.controls import CONTROLS
+from harness.claims import on_causes, task_id
+from harness.controls import CONTROLS, Answered
 from harness.errors import BadRun
 from harness.manifest import Manifest, MethodEntry
 from harness.pool import Job, Limits, run_jobs
@@ -31,8 +31,8 @@ from oracle.effects import AnswerKey
 from oracle.errors import DamagedFile
 from oracle.task import Question
 
-# A claim of a few hundred numbers is some kilobytes; whatever is larger is not a claim.
-LARGEST_ANSWER = 2**24
+# A claim of a few hundred numbers is some kilobytes, a map of two frames some hundred; what is far larger is neither.
+LARGEST_ANSWER = 2**26
 
 
 @runtime_checkable
@@ -51,11 +51,15 @@ class Progress(Protocol):
 
 @dataclass(frozen=True)
 class ScoredState:
-    """What the judge keeps of a game-state: the question, |effect| per output and cause, y of the reference run."""
+    """What the judge keeps of a game-state: the question, |effect| per output and cause, y of the reference run.
+
+    Of a network also how each cause moves its input.
+    """
 
     question: Question
     effects: Float[np.ndarray, "output cause"]
     references: Float[np.ndarray, " output"]
+    moved: Float[np.ndarray, "cause *input"] | None
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ class JudgedTask:
     """One output of a game-state and one method's claim on it, which may be still to be made."""
 
     question: Question
-    effect: Float[np.ndarray, " cause"]
+    answered: Answered
     reference: float
     claim: Claim
 
@@ -119,7 +123,7 @@ class Runner:
             outcome = jobs[job]
             if report.status == "ok":
                 archive = self._archive_path(outcome)
-                self.directory.write_answer_key(outcome.game, outcome.state, archive.read_bytes())
+                self.directory.write_answer_key(outcome, archive.read_bytes())
             self._finish_state(outcome, report)
 
         self._run("measuring effects", list(jobs), done)
@@ -135,26 +139,28 @@ class Runner:
             )
 
     def _game_states(self) -> Iterator[OracleOutcome]:
-        for game in self.manifest.games:
-            for state in range(self.manifest.n_states):
-                if not game.exclusion:
-                    yield OracleOutcome(game=game.rom_id, state=state, status="ok")
+        for subject in self.manifest.settings.subjects:
+            for game in self.manifest.games:
+                for state in range(self.manifest.n_states):
+                    if subject not in game.exclusions:
+                        yield OracleOutcome(subject=subject, game=game.rom_id, state=state, status="ok")
 
     def _state_is_missing(self, outcome: OracleOutcome) -> bool:
         if self._is_missing(outcome):
             return True
         stored = self.directory.unit(outcome)
-        return stored is not None and stored.status == "ok" and self._answer_key(outcome.game, outcome.state) is None
+        return stored is not None and stored.status == "ok" and self._answer_key(outcome) is None
 
     def _oracle_job(self, outcome: OracleOutcome) -> Job:
-        arguments = (self.manifest.settings.protocol, outcome.game, outcome.state, str(self.store))
-        return Job(work.measure_state, (*arguments, str(self._archive_path(outcome))))
+        protocol, network = self.manifest.settings.protocol, self.manifest.network_of(outcome.subject)
+        what = work.GameState(protocol, outcome.game, outcome.state, network)
+        return Job(work.measure_state, (what, str(self.store), str(self._archive_path(outcome))))
 
     def _archive_path(self, outcome: OracleOutcome) -> Path:
-        return self._scratch / f"effects-{outcome.game}-{outcome.state}.npz"
+        return self._scratch / f"effects-{outcome.subject}-{outcome.game}-{outcome.state}.npz"
 
     def _finish_state(self, outcome: OracleOutcome, report: Report) -> None:
-        answer_key = self._answer_key(outcome.game, outcome.state) if report.status == "ok" else None
+        answer_key = self._answer_key(outcome) if report.status == "ok" else None
         if report.status == "excluded":
             finished = outcome.model_copy(update={"status": "excluded", "reason": report.text})
         elif answer_key is None:
@@ -172,10 +178,10 @@ class Runner:
             )
         self._store(finished, report.seconds)
 
-    def _answer_key(self, game: str, state: int) -> AnswerKey | None:
+    def _answer_key(self, outcome: OracleOutcome) -> AnswerKey | None:
         """The measured effects; None if they are missing or damaged, which is told."""
         try:
-            return self.directory.answer_key(game, state)
+            return self.directory.answer_key(outcome.subject, outcome.game, outcome.state)
         except DamagedFile as error:
             self.progress.warn(str(error))
             return None
@@ -184,9 +190,10 @@ class Runner:
         for outcome in self._game_states():
             stored = self.directory.unit(outcome)
             if stored is not None and stored.status == "ok":
-                answer_key = self.directory.answer_key(outcome.game, outcome.state)
+                answer_key = self.directory.answer_key(outcome.subject, outcome.game, outcome.state)
                 effects, references = np.abs(answer_key.effects), answer_key.reference_value
-                yield ScoredState(answer_key.question, effects, references)
+                moved = answer_key.moved if outcome.subject == "network" else None
+                yield ScoredState(answer_key.question, effects, references, moved)
 
     # --- the methods --------------------------------------------------------------------------------------------
 
@@ -196,7 +203,7 @@ class Runner:
             self._question_path(state.question).write_bytes(state.question.to_bytes())
 
     def _question_path(self, question: Question) -> Path:
-        return self._scratch / f"question-{question.game}-{question.state}.npz"
+        return self._scratch / f"question-{question.subject}-{question.game}-{question.state}.npz"
 
     def _ask(self, entry: MethodEntry) -> None:
         if entry.label in CONTROLS:
@@ -217,20 +224,22 @@ class Runner:
             if self._is_missing(task.claim):
                 of = task.claim.task
                 seed = seed_of(settings.seed, settings.protocol, of.game, of.state, of.output, entry.label)
-                values = CONTROLS[entry.label](task.effect, generator=np.random.default_rng(seed))
+                values = CONTROLS[entry.label](task.answered, generator=np.random.default_rng(seed))
                 self._store(task.claim.model_copy(update={"values": tuple(values.tolist())}), 0.0)
 
     def _tasks_of(self, entry: MethodEntry) -> Iterator[JudgedTask]:
         for state in self._states:
             question = state.question
+            if question.subject not in entry.subjects:
+                continue
             for output, effect, reference in zip(question.outputs, state.effects, state.references, strict=True):
                 claim = Claim(task=task_id(question, output), method=entry.label, status="ok")
-                yield JudgedTask(question, effect, float(reference), claim)
+                yield JudgedTask(question, Answered(effect, state.moved), float(reference), claim)
 
     def _ask_in_workers(self, entry: MethodEntry) -> None:
         jobs: dict[Job, tuple[JudgedTask, Path]] = {}
         for task in self._tasks_of(entry):
-            if self._is_missing(task.claim):
+            if self._is_missing(task.claim) or self._lacks_map(entry, task.claim):
                 answer = self._scratch / task.claim.filename.replace("/", "-")
                 path, seed = str(self._question_path(task.question)), self.manifest.settings.seed
                 arguments = (entry.spec, path, task.claim.task.output, seed, str(answer))
@@ -238,9 +247,31 @@ class Runner:
 
         def done(job: Job, report: Report) -> None:
             task, answer = jobs[job]
-            self._store(_judged(task.claim, report, answer, len(task.question.causes)), report.seconds)
+            self._store(self._projected(entry, task, report, answer), report.seconds)
 
         self._run(f"asking {entry.label}", list(jobs), done)
+
+    def _lacks_map(self, entry: MethodEntry, claim: Claim) -> bool:
+        """Whether the claim is there and the pixel map behind it is not."""
+        stored = self.directory.unit(claim)
+        if stored is None or stored.status != "ok" or entry.domain_on(claim.task.subject) != "pixels":
+            return False
+        try:
+            return self.directory.pixel_map(claim) is None
+        except DamagedFile as error:
+            self.progress.warn(str(error))
+            return True
+
+    def _projected(self, entry: MethodEntry, task: JudgedTask, report: Report, answer: Path) -> Claim:
+        """The claim per cause of what a worker left; a pixel map is kept beside it."""
+        moved, domain = task.answered.moved, entry.domain_on(task.question.subject)
+        if moved is None or domain != "pixels":
+            return _judged(task.claim, report, answer, len(task.question.causes))
+        given = _judged(task.claim, report, answer, moved[0].size, signed=entry.signed)
+        if given.status != "ok":
+            return given
+        self.directory.write_map(given, np.array(given.values).reshape(moved.shape[1:]))
+        return on_causes(given, moved, domain=domain, signed=entry.signed)
 
     # --- the curves ---------------------------------------------------------------------------------------------
 
@@ -304,8 +335,8 @@ class Runner:
         self.directory.write_manifest(self.manifest)
 
 
-def _judged(claim: Claim, report: Report, answer: Path, n_causes: int) -> Claim:
-    """What a method's process left, believed only if it is a claim on this very task."""
+def _judged(claim: Claim, report: Report, answer: Path, n_values: int, *, signed: bool = False) -> Claim:
+    """What a method's process left, believed only if it is a claim on this very task, of this many numbers."""
     if report.status == "not_applicable":
         return claim.model_copy(update={"status": "not_applicable", "reason": report.text})
     if report.status != "ok":
@@ -316,8 +347,9 @@ def _judged(claim: Claim, report: Report, answer: Path, n_causes: int) -> Claim:
         given = Claim.model_validate_json(answer.read_bytes())
         if (given.task, given.method, given.status) != (claim.task, claim.method, "ok"):
             raise ValueError("it is about another task")
-        if len(given.values) != n_causes or not np.isfinite(given.values).all() or min(given.values) < 0:
-            raise ValueError(f"expected {n_causes} finite numbers >= 0")
+        is_sized = len(given.values) == n_values and np.isfinite(given.values).all()
+        if not is_sized or (not signed and min(given.values) < 0):
+            raise ValueError(f"expected {n_values} finite numbers{'' if signed else ' >= 0'}")
     except (OSError, ValidationError, ValueError) as error:
         return claim.model_copy(update={"status": "failed", "reason": f"its process left no valid claim: {error}"})
     return given

@@ -19,6 +19,8 @@ NAMED_SHARE = 1e-6
 ABSOLUTE_TOLERANCE = 0.5
 RELATIVE_TOLERANCE = 0.10
 MIN_CAUSES_FOR_SUFFICIENCY = 4
+# Residuals below this share of what they are residuals of are zero, up to rounding.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,15 @@ SCORES = {
             (-1, 1),
             "v1, v2",
             "Veritari",
+        ),
+        ScoreInfo(
+            "F_partial",
+            "faithfulness beyond size",
+            "Pearson correlation of claim and effect after regressing both on the summed |movement| of the input",
+            "high",
+            (-1, 1),
+            "v1, v2",
+            "partial correlation, Yule 1907",
         ),
         ScoreInfo(
             "spearman",
@@ -148,6 +159,36 @@ def _log_shares(values: Causes) -> Causes:
     # Scaled first, so that the mean can't overflow.
     scaled = values / values.max()
     return np.asarray(np.log1p(scaled / scaled.mean()))
+
+
+def partial_pearson(claim: Causes, effect: Causes, size: Causes) -> float:
+    """Pearson of what is left of claim and effect after a least-squares line through `size` is taken off each.
+
+    What a cause moves already tells much of its effect; this is what a claim knows beyond that. A claim that follows
+    from the size alone has 0 by definition, as a vanished one; NaN if the effect follows from the size alone.
+
+    >>> round(partial_pearson(np.array([1.0, 0, 3, 2]), np.array([2.0, 1, 5, 6]), np.array([1.0, 2, 3, 4])), 6)
+    0.872872
+    """
+    if is_constant(effect) or len(effect) <= 2:
+        return math.nan
+    claim_rest, effect_rest = (_beyond(values, size) for values in (claim, effect))
+    if is_constant(effect_rest):
+        return math.nan
+    return 0.0 if is_constant(claim_rest) else pearson(claim_rest, effect_rest)
+
+
+def _beyond(values: Causes, size: Causes) -> Causes:
+    """Residuals of the least-squares line of `values` over `size`; all 0 where they are rounding errors."""
+    if is_constant(values):
+        return np.zeros_like(values)
+    centred = _centred(values)
+    if is_constant(size):
+        return centred
+    along = _centred(size)
+    rest = centred - along * (float(along @ centred) / float(along @ along))
+    is_rounding = math.sqrt(float(rest @ rest)) <= ROUNDING * math.sqrt(float(centred @ centred))
+    return np.zeros_like(rest) if is_rounding else np.asarray(rest)
 
 
 def spearman(claim: Causes, effect: Causes) -> float:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from methods.method import Subject
 from oracle.output import Regime
 
 Status = Literal["ok", "not_applicable", "degenerate", "failed", "timeout", "excluded"]
@@ -23,6 +24,7 @@ class _Unit(BaseModel):
 class OracleOutcome(_Unit):
     """How measuring one game-state went."""
 
+    subject: Subject
     game: str
     state: int
     status: Status
@@ -33,17 +35,18 @@ class OracleOutcome(_Unit):
     @property
     def identity(self) -> tuple[object, ...]:
         """What it is about."""
-        return self.game, self.state
+        return self.subject, self.game, self.state
 
     @property
     def filename(self) -> str:
         """Its path below `units/`."""
-        return f"oracle/{self.game}-{self.state}.json"
+        return f"oracle/{self.subject}-{self.game}-{self.state}.json"
 
 
 class TaskId(_Unit):
     """One output of one game-state."""
 
+    subject: Subject
     game: str
     state: int
     output: str
@@ -52,7 +55,7 @@ class TaskId(_Unit):
     @property
     def slug(self) -> str:
         """Safe as a file name."""
-        return f"{self.game}-{self.state}-{slug(self.output)}"
+        return f"{self.subject}-{self.game}-{self.state}-{slug(self.output)}"
 
 
 class _OfTask(_Unit):
@@ -70,7 +73,10 @@ class _OfTask(_Unit):
 
 
 class Claim(_OfTask):
-    """One method's answer to one task: |attribution| per cause, or why there is none."""
+    """One method's answer to one task: a number >= 0 per cause, or why there is none.
+
+    On its way from a worker to the judge, `values` of a pixel map are the map's own numbers in row-major order.
+    """
 
     values: tuple[float, ...] = ()
     n_rollouts: int = 0
@@ -92,6 +98,11 @@ class Curves(_OfTask):
     def filename(self) -> str:
         """Its path below `units/`."""
         return f"curves/{slug(self.method)}/{self.task.slug}.json"
+
+
+def map_name(claim: Claim) -> str:
+    """Where the pixel map behind a claim lies in a run."""
+    return f"maps/{slug(claim.method)}/{claim.task.slug}.npz"
 
 
 def slug(text: str) -> str:

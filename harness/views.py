@@ -12,12 +12,14 @@ from games.catalog import game as game_of
 from games.errors import unknown_name
 from harness.api import Run
 from harness.errors import WrongUsage
-from harness.leaderboard import MARKDOWN_COLUMNS, plain_number, printed
+from harness.leaderboard import ONLY_FOR, Board, headings, plain_number, printed
 from harness.terminal import bar, print_table, print_text
+from oracle.network import N_FRAMES
 
 SCORE_COLUMNS = [
     "method",
     "F",
+    "F_partial",
     "spearman",
     "S",
     "M",
@@ -27,31 +29,35 @@ SCORE_COLUMNS = [
     "status",
     "reason",
 ]
-GAME_COLUMNS = ["game", "F", "F_content", "F_position", "S", "M", "note"]
+GAME_COLUMNS = ["subject", "game", "F", "F_content", "F_position", "F_partial", "S", "M", "note"]
 
 
-def leaderboard_view(run: Run) -> pd.DataFrame:
-    """The leaderboard as printed, with the seconds per task that equal runs do not share."""
-    board = run.leaderboard
+def leaderboard_view(run: Run, board: Board) -> pd.DataFrame:
+    """A leaderboard as printed, with the seconds per task that equal runs do not share."""
+    rows = [row for _, row in board.leaderboard.iterrows()]
     view = pd.DataFrame(
-        {heading: [printed(row, name) for _, row in board.iterrows()] for name, heading in MARKDOWN_COLUMNS.items()}
+        {heading: [printed(row, name) for row in rows] for name, heading in headings(board.subject).items()}
     )
     view["seconds/task"] = [
-        f"{seconds:.3f}" if not math.isnan(seconds) else "—" for seconds in run.seconds_per_task(board["method"])
+        f"{seconds:.3f}" if not math.isnan(seconds) else "—"
+        for seconds in run.seconds_per_task(board.subject, board.leaderboard["method"])
     ]
     return view
 
 
-def print_leaderboard(run: Run) -> None:
-    """The leaderboard, what is excluded, what failed, what is still to do."""
+def print_leaderboards(run: Run) -> None:
+    """The leaderboard of each subject, what is excluded, what failed, what is still to do."""
     settings = run.manifest.settings
-    print_table(
-        leaderboard_view(run),
-        title=f"{settings.protocol}, machine, games {settings.games}, seed {settings.seed}",
-        n_key_columns=2,
-    )
-    for name, reason in run.board.excluded.items():
-        print_text(f"excluded: {name}: {reason}")
+    for board in run.boards.values():
+        about = " ".join(part for part in (board.subject, run.manifest.network_of(board.subject)) if part)
+        print_table(
+            leaderboard_view(run, board),
+            title=f"{settings.protocol}, {about}, games {settings.games}, seed {settings.seed}",
+            n_key_columns=2,
+        )
+        for what, reasons in (("excluded", board.excluded), ("not applicable", board.not_applicable)):
+            for name, reason in reasons.items():
+                print_text(f"{what}: {board.subject} {name}: {reason}")
     failures = run.failures
     if len(failures):
         print_text(f"{len(failures)} failures, see {run.path / 'failures.csv'}; the first: {_first_failure(failures)}")
@@ -62,13 +68,15 @@ def print_leaderboard(run: Run) -> None:
 def _first_failure(failures: pd.DataFrame) -> str:
     first = failures.iloc[0]
     return (
-        " ".join(str(part) for part in (first["method"], first["game"], first["output"], first["status"]))
+        " ".join(
+            str(part) for part in (first["method"], first["subject"], first["game"], first["output"], first["status"])
+        )
         + f": {first['reason']}"
     )
 
 
 def method_view(run: Run, method: str) -> pd.DataFrame:
-    """One row per game of a method.
+    """One row per subject and game of a method.
 
     Raises:
         UnknownName: the run has no such method.
@@ -82,18 +90,20 @@ def method_view(run: Run, method: str) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which part of a run to look at; an empty method or cause stands for all."""
+    """Which part of a run to look at; an empty method, cause or subject stands for all."""
 
     game: str
     state: int = 0
     method: str = ""
     cause: str = ""
+    subject: str = ""
 
 
 @dataclass(frozen=True)
 class OutputView:
     """One output of one game-state: the question, every claim beside the effects, and the scores."""
 
+    subject: str
     game: str
     state: int
     frame: int
@@ -118,31 +128,40 @@ def game_view(run: Run, selection: Selection) -> list[OutputView]:
     if not 0 <= selection.state < run.manifest.n_states:
         raise WrongUsage(f"--state: expected 0..{run.manifest.n_states - 1}, got {selection.state}; correct it")
     claims = run.claims[(run.claims["game"] == selection.game) & (run.claims["state"] == selection.state)]
+    if selection.subject:
+        if selection.subject not in run.manifest.settings.subjects:
+            raise unknown_name("subject of this run", selection.subject, run.manifest.settings.subjects)
+        claims = claims[claims["subject"] == selection.subject]
     methods = [entry.label for entry in run.manifest.methods]
     if selection.method and selection.method not in methods:
         raise unknown_name("method of this run", selection.method, methods)
     if selection.cause and len(claims) and selection.cause not in set(claims["cause"]):
         raise unknown_name(f"cause of {selection.game} in this run", selection.cause, claims["cause"].unique())
-    return [_output_view(run, selection, str(output), rows) for output, rows in claims.groupby("output", sort=False)]
+    return [
+        _output_view(run, selection, (str(subject), str(output)), rows)
+        for (subject, output), rows in claims.groupby(["subject", "output"], sort=False)
+    ]
 
 
-def _output_view(run: Run, selection: Selection, output: str, claims: pd.DataFrame) -> OutputView:
-    answer_key = run.directory.answer_key(selection.game, selection.state)
+def _output_view(run: Run, selection: Selection, task: tuple[str, str], claims: pd.DataFrame) -> OutputView:
+    subject, output = task
+    answer_key = run.directory.answer_key(subject, selection.game, selection.state)
     question = answer_key.question
     index = [each.name for each in question.outputs].index(output)
     causes = _causes_table(claims, [entry.label for entry in run.manifest.methods], selection)
     at_state = (run.records["game"] == selection.game) & (run.records["state"] == selection.state)
-    scores = run.records[at_state & (run.records["output"] == output)]
+    scores = run.records[at_state & (run.records["output"] == output) & (run.records["subject"] == subject)]
     return OutputView(
+        subject=subject,
         game=question.game,
         state=question.state,
         frame=question.trace.frame,
-        horizon_frames=len(question.trace.tail),
+        horizon_frames=N_FRAMES if subject == "network" else len(question.trace.tail),
         output=output,
         regime=question.outputs[index].regime,
         reference_value=float(answer_key.reference_value[index]),
         causes=causes[causes["cause"] == selection.cause] if selection.cause else causes,
-        scores=scores[SCORE_COLUMNS],
+        scores=scores[[name for name in SCORE_COLUMNS if ONLY_FOR.get(name, subject) == subject]],
     )
 
 
@@ -150,9 +169,9 @@ def _causes_table(claims: pd.DataFrame, methods: list[str], selection: Selection
     """One row per cause: name, signed effect, flags, and what each method claims; largest effect first."""
     table = claims.pivot(index="cause", columns="method", values="claim")
     # The oracle's claim is the effect, which stands beside it anyway.
-    shown = (
-        [selection.method] if selection.method else [label for label in methods if label in table and label != "oracle"]
-    )
+    # A method that was not asked about this subject, or not yet, has no column.
+    wanted = [selection.method] if selection.method else [label for label in methods if label != "oracle"]
+    shown = [label for label in wanted if label in table]
     effects = claims.drop_duplicates("cause").set_index("cause")[["effect", "flags"]]
     joined = effects.join(table[shown])
     joined.insert(0, "name", [_byte_name(selection.game, str(label)) for label in joined.index])
@@ -169,16 +188,18 @@ def print_game(run: Run, selection: Selection) -> None:
     """The drill-down of one game in the terminal."""
     views = game_view(run, selection)
     if not views:
-        reason = run.board.excluded.get(selection.game, "no task of it is finished")
+        reasons = [board.excluded[selection.game] for board in run.boards.values() if selection.game in board.excluded]
+        reason = "; ".join(dict.fromkeys(reasons)) or "no task of it is finished"
         print_text(f"{selection.game}: nothing to show: {reason}")
     for view in views:
         causes = view.causes.copy()
         largest = causes["effect"].abs().max()
         causes.insert(3, "", [bar(abs(effect) / largest) if largest else "" for effect in causes["effect"]])
         at = f"state {view.state} (frame {view.frame}, horizon {view.horizon_frames})"
-        heading = f"{view.game}, {at}: {view.regime} output {view.output}, y(reference) = {view.reference_value:g}"
+        y = f"{view.regime} output {view.output}, y(reference) = {view.reference_value:g}"
+        heading = f"{view.game}, {view.subject}, {at}: {y}"
         print_table(causes, title=f"{heading}; claims per method", n_key_columns=2)
-        print_table(view.scores, title=f"{view.game}: scores on {view.output}")
+        print_table(view.scores, title=f"{view.game}, {view.subject}: scores on {view.output}")
 
 
 def to_json(value: Any) -> str:

@@ -21,22 +21,26 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from games.catalog import game
+from games.catalog import Game, game
 from games.errors import UnknownName, VeritariError
 from harness.claims import ask
 from harness.curves import CurveMeter, measure_curves
-from harness.manifest import MethodEntry
+from harness.manifest import MethodEntry, NetworkEntry
+from harness.networks import network_of, source_sha256
 from harness.seeds import seed_of
 from harness.units import Claim
 from harness.world import world_of
 from methods.method import BadMethod, Method, NotApplicable
 from methods.registry import BrokenPlugin, NameTaken, resolve
 from methods.spec import BadSpec
+from oracle import readout_training
 from oracle.effects import AnswerKey, measure
 from oracle.emulator import Emulator
 from oracle.errors import DamagedFile, InvalidState
+from oracle.network_effects import measure_network
 from oracle.output import Output
 from oracle.protocol import protocol
+from oracle.readout import save_readout
 from oracle.rollout import ExactRollouts
 from oracle.store import Store, store_key
 from oracle.task import Question
@@ -102,11 +106,25 @@ def _describe(spec: str, answer: Path) -> str:
         family=declared.family,
         domain=declared.domain,
         access=declared.access,
+        subjects=declared.subjects,
+        signed=declared.signed,
         source=declared.source,
         parameters=method.parameters(),
         file_sha256=_file_sha256(method),
     )
     _write(answer, entry.model_dump_json())
+    return ""
+
+
+def describe_network(spec: str, rom_id: str, answer: str) -> Report:
+    """Build the network that is explained once; writes a `NetworkEntry`."""
+    return _guarded(lambda: _describe_network(spec, game(rom_id), Path(answer)))
+
+
+def _describe_network(spec: str, played: Game, answer: Path) -> str:
+    _sign(answer)
+    network_of(spec, played)
+    _write(answer, NetworkEntry(spec=spec, file_sha256=source_sha256(spec)).model_dump_json())
     return ""
 
 
@@ -118,22 +136,35 @@ def _file_sha256(method: Method) -> str:
         return ""
 
 
-def measure_state(protocol_name: str, rom_id: str, state: int, store_folder: str, answer: str) -> Report:
+class GameState(NamedTuple):
+    """What is measured: a game-state under a protocol; with a network, what that one says of it."""
+
+    protocol: str
+    rom_id: str
+    state: int
+    network: str = ""
+
+
+def measure_state(what: GameState, store_folder: str, answer: str) -> Report:
     """Measure one game-state, or take it from the store; writes the answer key."""
-    return _guarded(lambda: _measure_state(protocol_name, rom_id, state, Store(Path(store_folder)), Path(answer)))
+    return _guarded(lambda: _measure_state(what, Store(Path(store_folder)), Path(answer)))
 
 
-def _measure_state(protocol_name: str, rom_id: str, state: int, store: Store, answer: Path) -> str:
-    chosen, played = protocol(protocol_name), game(rom_id)
-    key = store_key(chosen, played, state)
+def _measure_state(what: GameState, store: Store, answer: Path) -> str:
+    chosen, played = protocol(what.protocol), game(what.rom_id)
+    network = network_of(what.network, played) if what.network else None
+    # What a user's function builds may change without a trace: it is measured anew in every run.
+    key = store_key(chosen, played, what.state, network) if network is None or network.identity else ""
     warning = ""
     try:
-        answer_key = store.load(key)
+        answer_key = store.load(key) if key else None
     except (DamagedFile, OSError) as error:
         warning, answer_key = str(error), None
     if answer_key is None:
-        answer_key = measure(chosen, played, state)
-        warning = _save(store, key, answer_key) or warning
+        answer_key = (
+            measure_network(chosen, played, what.state, network) if network else measure(chosen, played, what.state)
+        )
+        warning = (_save(store, key, answer_key) if key else "") or warning
     _write(answer, answer_key.to_bytes())
     return warning
 
@@ -159,7 +190,9 @@ def _claim(spec: str, question_path: Path, output_name: str, run_seed: int, answ
     # A new instance, and known global generators: the answer depends on nothing that was asked here before.
     method = resolve(spec)
     _seed_global_generators(seed_of(run_seed, question.game, question.state, output_name, spec))
-    given = ask(question, output, method, world=lambda: world_of(question), run_seed=run_seed)
+    # Built for this call alone: nothing that a method does to it is there for the next.
+    network = network_of(question.network, game(question.game)) if question.network else None
+    given = ask(question, output, method, world=lambda: world_of(question), run_seed=run_seed, network=network)
     _write(answer, given.model_dump_json())
     return ""
 
@@ -197,6 +230,20 @@ def _digests(what: Verification, side: str, answer: Path) -> str:
     run_sequence = {"recipe": recipe_digests, "fresh": fresh_digests}[side]
     found = run_sequence(lambda: Emulator(played), protocol(what.protocol).trace(played, 0), sequence)
     _write(answer, json.dumps([[each.ram, each.screen] for each in found]))
+    return ""
+
+
+def train_readout(rom_id: str, seed: int, n_frames: int, folder: str) -> Report:
+    """Train the readout of one game; writes weights and card."""
+    return _guarded(lambda: _train_readout(game(rom_id), seed, n_frames, Path(folder)))
+
+
+def _train_readout(played: Game, seed: int, n_frames: int, folder: Path) -> str:
+    module, card = readout_training.train_readout(played, lambda: Emulator(played), seed=seed, n_frames=n_frames)
+    try:
+        save_readout(module, card, folder)
+    except OSError as error:
+        raise NoRoom(error.strerror) from error
     return ""
 
 

@@ -1,15 +1,18 @@
-"""A machine that stands at an analysis state, with its reference run: where methods and curves run rollouts."""
+"""A machine that stands at an analysis state, with what its outputs need: where methods and curves run rollouts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import UInt8
 
 from games.catalog import game
+from harness.networks import network_of
 from oracle.emulator import Emulator
 from oracle.intervention import Intervention
+from oracle.network import N_FRAMES, Network
 from oracle.output import Output
 from oracle.rollout import ExactRollouts
 from oracle.state import Trace
@@ -19,30 +22,50 @@ from oracle.task import Question
 WORLDS_KEPT = 2
 
 
+@runtime_checkable
+class World(Protocol):
+    """Where y can be measured."""
+
+    def value(self, output: Output, interventions: Sequence[Intervention]) -> float:
+        """y(do(interventions))."""
+
+
 @dataclass(frozen=True)
-class World:
+class MachineWorld:
     """Exact rollouts from one state, and the screen of its reference run at the horizon."""
 
     rollouts: ExactRollouts
     reference_screen: UInt8[np.ndarray, "row column"]
 
     def value(self, output: Output, interventions: Sequence[Intervention]) -> float:
-        """y(do(interventions))."""
         final = self.rollouts.run(interventions)
         changed = final.screen != self.reference_screen
         return float(output.values(final.ram[np.newaxis], changed[np.newaxis])[0])
 
 
-def build_world(rollouts: ExactRollouts) -> World:
-    """The world of an analysis state."""
-    return World(rollouts, rollouts.run([]).screen)
+@dataclass(frozen=True)
+class NetworkWorld:
+    """Exact rollouts from one state, and the network that looks at them."""
+
+    rollouts: ExactRollouts
+    network: Network
+
+    def value(self, output: Output, interventions: Sequence[Intervention]) -> float:
+        seen = self.network.look(self.rollouts.film(interventions, N_FRAMES).frames)
+        return float(self.network.values(seen)[self.network.outputs.index(output)])
+
+
+def build_world(rollouts: ExactRollouts, network: Network | None = None) -> World:
+    """The world of an analysis state, of the machine or of a network that looks at it."""
+    return NetworkWorld(rollouts, network) if network else MachineWorld(rollouts, rollouts.run([]).screen)
 
 
 def world_of(question: Question) -> World:
     """The world of a question's game-state, kept between calls: booting it takes longer than a rollout."""
-    return _kept_world(question.game, question.trace)
+    return _kept_world(question.game, question.trace, question.network)
 
 
 @lru_cache(maxsize=WORLDS_KEPT)
-def _kept_world(rom_id: str, trace: Trace) -> World:
-    return build_world(ExactRollouts(lambda: Emulator(game(rom_id)), trace))
+def _kept_world(rom_id: str, trace: Trace, network: str) -> World:
+    played = game(rom_id)
+    return build_world(ExactRollouts(lambda: Emulator(played), trace), network_of(network, played) if network else None)

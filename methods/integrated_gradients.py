@@ -1,22 +1,28 @@
-"""Integrated Gradients along the straight line from a RAM of zeros, by Captum."""
+"""Integrated Gradients along the straight line from zero (an empty RAM, a black screen), by Captum."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from captum.attr import IntegratedGradients as CaptumIntegratedGradients
+from jaxtyping import Float
 
 from methods.method import Declaration, Method
-from methods.reads import jacobian
+from methods.reads import combined, jacobian
 from oracle.task import Task
+
+# Steps that are computed together: a network's activations for all of them have to fit into memory.
+LARGEST_BATCH = 64
 
 
 @dataclass(frozen=True)
 class IntegratedGradients(Method):
-    """(ram - 0) times the gradient averaged over `n_steps` midpoints of the path; position through the sampler.
+    """The gradient averaged over `n_steps` midpoints of the path; on the machine times (ram - 0).
 
-    Where the read has several outputs, the L1 norm over them. Captum keeps the weights of the steps in float32: exact
-    where `n_steps` is a power of two, and else one common factor off by 1e-7 at the most.
+    On a network it returns the averaged gradient alone, the multipliers of the input: how far a cause moves the input
+    is measured. Position of the machine goes through the sampler. Where the read has several outputs, the L1 norm over
+    them. Captum keeps the weights of the steps in float32: exact where `n_steps` is a power of two, and else one common
+    factor off by 1e-7 at the most.
     """
 
     declaration: ClassVar[Declaration] = Declaration(
@@ -26,6 +32,8 @@ class IntegratedGradients(Method):
         family="gradient",
         access="read",
         source="Sundararajan, Taly, Yan 2017, arXiv 1703.01365",
+        subjects=("machine", "network"),
+        signed=True,
     )
 
     n_steps: int = 64
@@ -35,21 +43,24 @@ class IntegratedGradients(Method):
             raise ValueError(f"n_steps: expected at least 1, got {self.n_steps}")
 
     def attribute(self, task: Task, *, generator: torch.Generator) -> torch.Tensor:
+        multipliers = self._averaged_jacobian(task)
+        return combined(multipliers if task.subject == "network" else multipliers * task.ram, task.subject)
+
+    def _averaged_jacobian(self, task: Task) -> Float[torch.Tensor, "output *input"]:
         if self.n_steps == 1:
             # Captum's rules start at two steps; one midpoint is the gradient half-way.
-            return (jacobian(task.read, task.ram / 2) * task.ram).abs().sum(0)
-        ram = task.ram.unsqueeze(0)
-        n_outputs = task.read(ram).shape[-1]
-        explainer = CaptumIntegratedGradients(task.read)
+            return jacobian(task.read, task.point / 2)
+        point = task.point.unsqueeze(0)
+        explainer = CaptumIntegratedGradients(task.read, multiply_by_inputs=False)
         rows = [
             explainer.attribute(
-                ram,
-                baselines=torch.zeros_like(ram),
+                point,
+                baselines=torch.zeros_like(point),
                 target=output,
                 n_steps=self.n_steps,
                 method="riemann_middle",
-                internal_batch_size=self.n_steps,
+                internal_batch_size=min(self.n_steps, LARGEST_BATCH),
             )
-            for output in range(n_outputs)
+            for output in range(task.read(point).shape[-1])
         ]
-        return torch.cat(rows).abs().sum(0)
+        return torch.cat(rows)

@@ -14,7 +14,8 @@ from games.errors import VeritariError
 from methods.reads import ReadKind
 from oracle.task import Task
 
-Domain = Literal["ram", "cause"]
+Domain = Literal["ram", "cause", "pixels"]
+Subject = Literal["machine", "network"]
 Family = Literal["gradient", "cam", "perturbation", "surrogate", "counterfactual", "control"]
 Access = Literal["read", "world"]
 
@@ -33,13 +34,16 @@ class Declaration:
 
     Attributes:
         name: snake case, unique.
-        domain: what it returns one number for: `ram` per byte, `cause` per cause.
+        domain: what it returns one number for: `ram` per byte, `cause` per cause, `pixels` per number that a network is
+            given. On a network, a method that uses the read only answers in pixels, whatever it does on the machine.
         family: its kind, for grouping tables.
         access: `read` if it uses the read's values and gradients only, `world` if it runs rollouts.
         source: citation.
         title: its name for people.
         read: the read it is shown in the position regime; `hard` has no gradient there.
-        subjects: what it can explain.
+        subjects: what it can explain; if not given, networks for `pixels`, else the machine.
+        signed: whether the sign of a pixel map means something, so that the claims of pixels that move up and down
+            cancel; where a method multiplies by the input, it returns the multipliers.
     """
 
     name: str
@@ -49,15 +53,25 @@ class Declaration:
     source: str
     title: str = ""
     read: ReadKind = "sampler"
-    subjects: tuple[str, ...] = ("machine",)
+    subjects: tuple[Subject, ...] = ()
+    signed: bool = False
 
     def __post_init__(self) -> None:
+        if not self.subjects:
+            # The one way to fill in a field of a frozen dataclass.
+            object.__setattr__(self, "subjects", ("network",) if self.domain == "pixels" else ("machine",))
         for field, hint in get_type_hints(Declaration).items():
             _require(f"{self.name}: {field}", hint, getattr(self, field))
         if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):
             raise BadMethod(f"method name: expected snake case like 'my_method', got {self.name!r}; rename it")
         if not self.source:
             raise BadMethod(f"{self.name}: source: expected a citation, got an empty text; say where it comes from")
+        if self.domain == "pixels" and "machine" in self.subjects:
+            raise BadMethod(f"{self.name}: domain: expected ram or cause for the machine, got pixels; it has none")
+
+    def domain_on(self, subject: str) -> Domain:
+        """What it returns one number for on this subject."""
+        return "pixels" if subject == "network" and self.access == "read" else self.domain
 
 
 class Method(ABC):
@@ -67,10 +81,10 @@ class Method(ABC):
 
     @abstractmethod
     def attribute(self, task: Task, *, generator: torch.Generator) -> torch.Tensor:
-        """One number per RAM byte or cause; the sign is the method's own, the judge compares sizes."""
+        """One number per RAM byte, cause or pixel; only in a signed pixel map does the sign count."""
 
     def claim(self, task: Task, *, generator: torch.Generator) -> torch.Tensor:
-        """The attribution of `task`, checked: a float64 vector of the right length, finite.
+        """The attribution of `task`, checked: float64, of the right shape, finite.
 
         Raises:
             BadMethod: anything else came back.
@@ -78,7 +92,7 @@ class Method(ABC):
         """
         if task.subject not in self.declaration.subjects:
             raise NotApplicable(f"it explains {' and '.join(self.declaration.subjects)}, not {task.subject}")
-        return checked_attribution(self.attribute(task, generator=generator), expected_length(self.declaration, task))
+        return checked_attribution(self.attribute(task, generator=generator), expected_shape(self.declaration, task))
 
     @property
     def label(self) -> str:
@@ -153,14 +167,16 @@ def method(  # noqa: PLR0913  # the fields of `Declaration`, by keyword
     source: str,
     title: str = "",
     read: ReadKind = "sampler",
-    subjects: tuple[str, ...] = ("machine",),
+    subjects: tuple[Subject, ...] = (),
+    signed: bool = False,
 ) -> Callable[[Callable[..., torch.Tensor]], FunctionMethod]:
     """Make a method of a function `(task, *, generator) -> tensor`; see `Declaration` for the arguments.
 
     Raises:
         BadMethod: a declaration with a wrong name or value.
     """
-    declared = Declaration(name, domain, family, access, source, title or name.replace("_", " "), read, subjects)
+    title = title or name.replace("_", " ")
+    declared = Declaration(name, domain, family, access, source, title, read, subjects, signed)
 
     def declare(function: Callable[..., torch.Tensor]) -> FunctionMethod:
         if isinstance(function, type):
@@ -173,23 +189,26 @@ def method(  # noqa: PLR0913  # the fields of `Declaration`, by keyword
     return declare
 
 
-def expected_length(declaration: Declaration, task: Task) -> int:
-    """How many numbers a claim on `task` has."""
-    return len(task.causes) if declaration.domain == "cause" else len(task.ram)
+def expected_shape(declaration: Declaration, task: Task) -> tuple[int, ...]:
+    """The shape of a claim on `task`."""
+    shapes: dict[Domain, tuple[int, ...]] = {
+        "ram": (len(task.ram),),
+        "cause": (len(task.causes),),
+        "pixels": tuple(task.point.shape),
+    }
+    return shapes[declaration.domain_on(task.subject)]
 
 
-def checked_attribution(answer: object, n_expected: int) -> torch.Tensor:
-    """`answer` as a float64 vector of `n_expected` finite numbers.
+def checked_attribution(answer: object, expected: tuple[int, ...]) -> torch.Tensor:
+    """`answer` in float64, if it has the expected shape and is finite.
 
     Raises:
         BadMethod: it is something else.
     """
     if not isinstance(answer, torch.Tensor):
         raise BadMethod(f"attribution: expected a torch.Tensor, got {type(answer).__name__}; return a tensor")
-    if answer.shape != (n_expected,):
-        raise BadMethod(
-            f"attribution: expected shape ({n_expected},), got {tuple(answer.shape)}; return one number each"
-        )
+    if tuple(answer.shape) != expected:
+        raise BadMethod(f"attribution: expected shape {expected}, got {tuple(answer.shape)}; return one number each")
     if answer.is_complex():
         raise BadMethod(f"attribution: expected real numbers, got {answer.dtype}; return a float tensor")
     # A copy: a method may return the very tensor it was given.

@@ -77,15 +77,36 @@ def build_read(question: Question, output: Output, kind: ReadKind) -> torch.nn.M
     return HardRead(smooth) if kind == "hard" else smooth
 
 
-def jacobian(read: torch.nn.Module, ram: Float[torch.Tensor, " byte"]) -> Float[torch.Tensor, "output byte"]:
-    """d read / d byte at `ram`, one row per output of the read."""
-    point = ram.detach().clone().requires_grad_()
-    return torch.stack([torch.autograd.grad(value, point, retain_graph=True)[0] for value in read(point)])
+class NetworkRead(torch.nn.Module):
+    """One output of a network, from (..., *input) to (..., 1)."""
+
+    def __init__(self, network: torch.nn.Module, column: int, input_shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.network = network
+        self._column = column
+        self._input_shape = input_shape
+
+    def forward(self, inputs: torch.Tensor) -> Float[torch.Tensor, "*batch 1"]:
+        batch = inputs.shape[: inputs.ndim - len(self._input_shape)]
+        dtype = next((parameter.dtype for parameter in self.network.parameters()), inputs.dtype)
+        answer: torch.Tensor = self.network(inputs.reshape(-1, *self._input_shape).to(dtype))
+        return answer[:, self._column].reshape(*batch, 1)
 
 
-def input_gradient(read: torch.nn.Module, ram: Float[torch.Tensor, " byte"]) -> Float[torch.Tensor, " byte"]:
-    """The L1 norm, over the outputs of the read, of its Jacobian's rows at `ram`: one number >= 0 per byte."""
-    return jacobian(read, ram).abs().sum(0)
+def jacobian(read: torch.nn.Module, point: Float[torch.Tensor, "*input"]) -> Float[torch.Tensor, "output *input"]:
+    """d read / d input at `point`, one row per output of the read."""
+    leaf = point.detach().clone().requires_grad_()
+    return torch.stack([torch.autograd.grad(value, leaf, retain_graph=True)[0] for value in read(leaf)])
+
+
+def input_gradient(read: torch.nn.Module, point: Float[torch.Tensor, "*input"]) -> Float[torch.Tensor, "*input"]:
+    """The L1 norm, over the outputs of the read, of its Jacobian's rows at `point`: one number >= 0 per input."""
+    return jacobian(read, point).abs().sum(0)
+
+
+def combined(rows: Float[torch.Tensor, "output *input"], subject: str) -> Float[torch.Tensor, "*input"]:
+    """One number per input: a network's only output keeps its sign; on the machine, the L1 norm over outputs."""
+    return rows.squeeze(0) if subject == "network" else rows.abs().sum(0)
 
 
 def _tent(distance: Float[torch.Tensor, "*shape"]) -> Float[torch.Tensor, "*shape"]:

@@ -82,7 +82,7 @@ def _from_entry_point(point: EntryPoint) -> Method:
 
 def _from_plugin(target: str) -> Method:
     place, _, attribute = target.rpartition(":")
-    module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
+    module = _load(place)
     if not hasattr(module, attribute):
         known = ", ".join(name for name, value in vars(module).items() if _is_method(value)) or "no method"
         raise BrokenPlugin(f"{place}: expected a method named {attribute!r}, got none; it has: {known}")
@@ -91,6 +91,26 @@ def _from_plugin(target: str) -> Method:
     if name in registered() and registered()[name].value.partition(":")[0] != module.__name__:
         raise NameTaken(f"{target}: the name {name!r} is taken by {registered()[name].value}; rename the method")
     return found
+
+
+def load_attribute(target: str) -> object:
+    """Anything that `path/to/file.py:name` or `package.module:name` names.
+
+    Raises:
+        BadSpec: it does not parse, does not import, or is not there.
+    """
+    place, _, attribute = target.rpartition(":")
+    if not place or not attribute:
+        raise BadSpec(f"{target}: expected path/to/file.py:name or package.module:name, got no colon; correct it")
+    module = _load(place)
+    if not hasattr(module, attribute):
+        known = ", ".join(name for name in vars(module) if not name.startswith("_")) or "nothing"
+        raise BrokenPlugin(f"{place}: expected something named {attribute!r}, got none; it has: {known:.200}")
+    return getattr(module, attribute)
+
+
+def _load(place: str) -> ModuleType:
+    return _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
 
 
 def _load_file(path: Path) -> ModuleType:

@@ -3,7 +3,7 @@
 import torch
 
 from methods.method import method
-from methods.reads import input_gradient
+from methods.reads import combined, jacobian
 from oracle.task import Task
 
 
@@ -14,8 +14,10 @@ from oracle.task import Task
     family="gradient",
     access="read",
     read="hard",
+    subjects=("machine", "network"),
+    signed=True,
     source="Simonyan, Vedaldi, Zisserman 2014, arXiv 1312.6034",
 )
 def vanilla_gradient(task: Task, *, generator: torch.Generator) -> torch.Tensor:
-    """|d read / d byte|. On content it names the byte itself; on position it is exactly zero."""
-    return input_gradient(task.read, task.ram)
+    """d read / d input. On the machine it names the content byte itself, and no byte on position."""
+    return combined(jacobian(task.read, task.point), task.subject)

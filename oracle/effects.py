@@ -6,21 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, UInt8
+from jaxtyping import Bool, Float, Float32, UInt8
 from pydantic import BaseModel, ConfigDict
 
 from games.catalog import Game
 from oracle.archive import naming_damage, pack, unpack
 from oracle.emulator import Emulator, Machine, Snapshot, silenced_stderr
 from oracle.errors import DegenerateTask, InvalidState, NotDeterministic
-from oracle.output import Output
+from oracle.output import Output, Regime
 from oracle.protocol import AuditProtocol
 from oracle.responses import Responses, respond
 from oracle.rollout import ExactRollouts, replay
 from oracle.task import Question, SamplerGeometry
 
 # Part of every store key: raise it with any change that could alter an effect.
-ORACLE_VERSION = 1
+ORACLE_VERSION = 2
 
 
 class AnswerKey(BaseModel):
@@ -28,10 +28,12 @@ class AnswerKey(BaseModel):
 
     Attributes:
         exclusion: why nothing of this game-state is scored; empty if it is.
+        unmet: regimes that the explained network has no output for, with the reason.
         effects: y(do(cause)) - y(reference), signed, in units of each output.
         final_ram: RAM at the horizon after each cause.
         footprints: pixels that each cause changes within the horizon.
         reference_value: y of the reference run, per output.
+        moved: of subject `network`, x(do(cause)) - x(reference) in the network's input; empty for the machine.
         reference_ram, reference_screen: the reference run at the horizon.
         reference_hash: SHA-256 over the reference run; equal hashes, equal worlds.
         flags: what else happened while a cause was measured, see `Responses`.
@@ -42,23 +44,32 @@ class AnswerKey(BaseModel):
 
     question: Question
     exclusion: str
+    unmet: tuple[tuple[Regime, str], ...] = ()
     reference_hash: str
     n_frames: int
     n_rollouts: int
     flags: tuple[str, ...]
     effects: Float[np.ndarray, "output cause"]
     reference_value: Float[np.ndarray, " output"]
+    moved: Float32[np.ndarray, "cause *input"]
     final_ram: UInt8[np.ndarray, "cause byte"]
     footprints: Bool[np.ndarray, "cause row column"]
     reference_ram: UInt8[np.ndarray, " byte"]
     reference_screen: UInt8[np.ndarray, "row column"]
+
+    @property
+    def movement(self) -> Float[np.ndarray, " cause"] | None:
+        """How much each cause moves the network's input, sum of |dx|; None for the machine."""
+        if self.question.subject == "machine":
+            return None
+        return np.asarray(np.abs(self.moved, dtype=np.float64).reshape(len(self.moved), -1).sum(axis=1))
 
     def to_bytes(self) -> bytes:
         """The archive of this answer key: plain values as JSON, arrays beside them."""
         values = json.loads(self.model_dump_json(exclude=_ARRAYS))
         arrays = {name: getattr(self, name) for name in sorted(_ARRAYS - {"footprints"})}
         packed = np.packbits(self.footprints, axis=2)
-        return pack(values, {**arrays, "footprints": packed, "reference_pool": self.question.reference_pool})
+        return pack(values, {**arrays, "footprints": packed, **self.question.arrays()})
 
     @classmethod
     def from_bytes(cls, content: bytes, name: str) -> "AnswerKey":
@@ -69,13 +80,14 @@ class AnswerKey(BaseModel):
         """
         values, arrays = unpack(content, name)
         with naming_damage(name):
-            question = Question(**values.pop("question"), reference_pool=arrays.pop("reference_pool"))
+            seen = {name: arrays.pop(name) for name in ("reference_pool", "frames")}
+            question = Question(**values.pop("question"), **seen)
             columns = arrays["reference_screen"].shape[1]
             footprints = np.unpackbits(arrays.pop("footprints"), axis=2, count=columns).astype(np.bool_)
             return cls(question=question, footprints=footprints, **values, **arrays)
 
 
-_ARRAYS = {"effects", "reference_value", "final_ram", "footprints", "reference_ram", "reference_screen"}
+_ARRAYS = {"effects", "reference_value", "moved", "final_ram", "footprints", "reference_ram", "reference_screen"}
 
 
 def measure(
@@ -106,7 +118,7 @@ def measure(
     return AnswerKey(
         question=question,
         exclusion=exclusion,
-        reference_hash=_hash_of_run(rollouts, reference),
+        reference_hash=hash_of_run(rollouts, reference),
         n_frames=rollouts.n_frames,
         n_rollouts=rollouts.n_rollouts,
         reference_ram=reference.ram,
@@ -114,6 +126,7 @@ def measure(
         final_ram=responses.final_ram,
         footprints=responses.changed,
         flags=responses.flags,
+        moved=np.zeros((len(causes), 0), np.float32),
         **_answers(outputs, responses),
     )
 
@@ -164,7 +177,8 @@ def _answers(outputs: tuple[Output, ...], responses: Responses) -> dict[str, Any
     }
 
 
-def _hash_of_run(rollouts: ExactRollouts, reference: Snapshot) -> str:
+def hash_of_run(rollouts: ExactRollouts, reference: Snapshot) -> str:
+    """SHA-256 over the RAM of the prefix, and RAM and screen at the horizon."""
     digest = hashlib.sha256(rollouts.prefix_ram.tobytes())
     digest.update(reference.ram.tobytes())
     digest.update(reference.screen.tobytes())

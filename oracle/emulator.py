@@ -52,6 +52,9 @@ class Machine(Protocol):
     def screen(self) -> Screen:
         """A copy of the screen as the last `act` drew it."""
 
+    def grayscale(self) -> Screen:
+        """The luminance of that screen, 0..255."""
+
     def write_ram(self, address: int, value: int) -> None:
         """Set one RAM byte."""
 
@@ -112,6 +115,13 @@ class Emulator:
 
     def screen(self) -> Screen:
         return np.array(self._ale.getScreen(), dtype=np.uint8)
+
+    def grayscale(self) -> Screen:
+        return np.array(self._ale.getScreenGrayscale(), dtype=np.uint8)
+
+    def colours(self) -> UInt8[np.ndarray, "row column 3"]:
+        """The screen in red, green and blue, for people."""
+        return np.array(self._ale.getScreenRGB(), dtype=np.uint8)
 
     def write_ram(self, address: int, value: int) -> None:
         self._ale.setRAM(address, value)

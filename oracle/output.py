@@ -16,14 +16,17 @@ class Output:
 
     Attributes:
         name: `ram[54]` for the value of a byte, `changed_pixels` for the number of screen pixels that differ from the
-            reference run (so that y of the reference is 0).
+            reference run (so that y of the reference is 0),
+            `readout[54]` or another name for an output of a network.
         regime: `content` or `position`.
-        ram_address: the byte, for a content output.
+        ram_address: the byte, for a content output of the machine.
+        network_column: which number, for an output of a network.
     """
 
     name: str
     regime: Regime
     ram_address: int | None
+    network_column: int | None = None
 
     def values(
         self, final_ram: UInt8[np.ndarray, "rollout byte"], changed: Bool[np.ndarray, "rollout row column"]
@@ -42,3 +45,8 @@ def content_output(ram_address: int) -> Output:
 def changed_pixels_output() -> Output:
     """y = the number of pixels that differ from the reference run at the horizon."""
     return Output("changed_pixels", "position", None)
+
+
+def network_output(name: str, regime: Regime, column: int) -> Output:
+    """y = one number of a network that has looked at the frames after the intervention."""
+    return Output(name, regime, None, column)

@@ -1,7 +1,8 @@
 """Each cause is run once; every output is read from the final snapshots that are kept here."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, UInt8
@@ -10,6 +11,8 @@ from oracle.emulator import Snapshot, silenced_stderr
 from oracle.intervention import Cause
 from oracle.output import Output
 from oracle.rollout import ExactRollouts
+
+Seen = TypeVar("Seen")
 
 
 @dataclass(frozen=True)
@@ -41,21 +44,29 @@ class Responses:
 
 def respond(rollouts: ExactRollouts, reference: Snapshot, causes: Sequence[Cause]) -> Responses:
     """Run every cause once."""
-    finals, flags = [], []
-    with silenced_stderr() as n_bytes_written:
-        for cause in causes:
-            quiet = n_bytes_written()
-            final = rollouts.run([cause.intervention])
-            happened = {
-                "vacuous": cause.vacuous,
-                "game_over": final.terminal,
-                "illegal_instruction": n_bytes_written() > quiet,
-            }
-            finals.append(final)
-            flags.append(" ".join(word for word, true in happened.items() if true))
+    finals, flags = flagged(causes, lambda cause: rollouts.run([cause.intervention]), lambda final: final)
     return Responses(
         reference=reference,
         final_ram=np.stack([final.ram for final in finals]),
         changed=np.stack([final.screen != reference.screen for final in finals]),
-        flags=tuple(flags),
+        flags=flags,
     )
+
+
+def flagged(
+    causes: Sequence[Cause], run: Callable[[Cause], Seen], last: Callable[[Seen], Snapshot]
+) -> tuple[list[Seen], tuple[str, ...]]:
+    """Run every cause once; what was seen, and the flags of `Responses`."""
+    everything, flags = [], []
+    with silenced_stderr() as n_bytes_written:
+        for cause in causes:
+            quiet = n_bytes_written()
+            seen = run(cause)
+            happened = {
+                "vacuous": cause.vacuous,
+                "game_over": last(seen).terminal,
+                "illegal_instruction": n_bytes_written() > quiet,
+            }
+            everything.append(seen)
+            flags.append(" ".join(word for word, true in happened.items() if true))
+    return everything, tuple(flags)

@@ -25,6 +25,14 @@ REBUILD_ATTEMPTS = 2
 
 
 @dataclass(frozen=True)
+class Film:
+    """What is seen of the first frames after f*: their luminance, and a snapshot of the last."""
+
+    frames: UInt8[np.ndarray, "frame row column"]
+    last: Snapshot
+
+
+@dataclass(frozen=True)
 class _Arrival:
     """The proof that a machine stands at f*: its state, and the screens of the two frames before."""
 
@@ -71,6 +79,14 @@ class ExactRollouts:
         ExactRollouts.n_run += 1
         reward = sum(self._act(action) for action in actions)
         return snapshot(self._machine, reward)
+
+    def film(self, interventions: Sequence[Intervention], n_frames: int) -> Film:
+        """Intervene at f* and watch the first `n_frames` of the trace's own tail."""
+        self._return_to_state()
+        self.n_rollouts += 1
+        self.n_frames += n_frames
+        ExactRollouts.n_run += 1
+        return _film(self._machine, interventions, self.trace.tail[:n_frames])
 
     def register(self, device: str, register: str) -> int:
         """The value of a register at f*."""
@@ -131,6 +147,14 @@ def intervene(machine: Machine, interventions: Sequence[Intervention], tail: Seq
     return actions
 
 
+def _film(machine: Machine, interventions: Sequence[Intervention], tail: Sequence[int]) -> Film:
+    frames, reward = [], 0.0
+    for action in intervene(machine, interventions, tail):
+        reward += machine.act(action)
+        frames.append(machine.grayscale())
+    return Film(np.stack(frames), snapshot(machine, reward))
+
+
 def replay(fresh_machine: Callable[[], Machine], trace: Trace, interventions: Sequence[Intervention]) -> Snapshot:
     """The same run, straight through on a fresh machine: the slow way that every exact rollout must match."""
     machine = fresh_machine()
@@ -138,3 +162,13 @@ def replay(fresh_machine: Callable[[], Machine], trace: Trace, interventions: Se
         machine.act(action)
     reward = sum(machine.act(action) for action in intervene(machine, interventions, trace.tail))
     return snapshot(machine, reward)
+
+
+def replay_film(
+    fresh_machine: Callable[[], Machine], trace: Trace, interventions: Sequence[Intervention], n_frames: int
+) -> Film:
+    """`ExactRollouts.film`, straight through on a fresh machine."""
+    machine = fresh_machine()
+    for action in trace.prefix:
+        machine.act(action)
+    return _film(machine, interventions, trace.tail[:n_frames])

@@ -8,14 +8,17 @@ import hashlib
 import json
 import os
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 
 import ale_py
 import platformdirs
+import torch
 
 from games.catalog import Game
 from oracle.effects import ORACLE_VERSION, AnswerKey
 from oracle.errors import DamagedFile
+from oracle.network import Network
 from oracle.protocol import AuditProtocol
 
 HEADER = "veritari-store 1"
@@ -28,10 +31,12 @@ def default_store() -> Path:
     return Path(platformdirs.user_cache_dir("veritari")) / "oracle"
 
 
-def store_key(protocol: AuditProtocol, game: Game, state: int) -> str:
-    """The name of the entry of one game-state."""
+def store_key(protocol: AuditProtocol, game: Game, state: int, network: Network | None = None) -> str:
+    """The name of the entry of one game-state, of the machine or of a network with an identity."""
     named = [(byte.address, byte.name) for byte in game.named_bytes]
     identity = [game.rom_id, game.rom_md5, named, ale_py.__version__, protocol.parameters(), state, ORACLE_VERSION]
+    if network:
+        identity += [network.name, network.identity, [asdict(each) for each in network.outputs], torch.__version__]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, Float32, UInt8
 from pydantic import BaseModel, ConfigDict, Field
 
 from oracle.archive import naming_damage, pack, unpack
@@ -48,8 +48,12 @@ class Question(BaseModel):
     causes: tuple[Cause, ...]
     outputs: tuple[Output, ...]
     geometry: SamplerGeometry | None
+    # Of subject `network`: which one is explained.
+    network: str = ""
     # RAM after every frame of the prefix. Kept out of the JSON text: an array travels beside it.
     reference_pool: UInt8[np.ndarray, "frame byte"] = Field(exclude=True)
+    # Of subject `network`: its input in the reference run, without a batch axis; empty for the machine.
+    frames: Float32[np.ndarray, "*input"] = Field(default_factory=lambda: np.zeros(0, np.float32), exclude=True)
 
     @property
     def ram(self) -> UInt8[np.ndarray, " byte"]:
@@ -58,7 +62,11 @@ class Question(BaseModel):
 
     def to_bytes(self) -> bytes:
         """The archive of this question."""
-        return pack(json.loads(self.model_dump_json()), {"reference_pool": self.reference_pool})
+        return pack(json.loads(self.model_dump_json()), self.arrays())
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What stands beside the JSON text."""
+        return {"reference_pool": self.reference_pool, "frames": self.frames}
 
     @classmethod
     def from_bytes(cls, content: bytes, name: str) -> "Question":
@@ -79,8 +87,11 @@ class Task:
     Attributes:
         ram: RAM at f*, float64, values 0..255.
         causes: what the claim will be compared on, without effects.
-        read: a differentiable stand-in for the output, from (..., byte) to (..., 1).
+        read: what is differentiated, from (..., *input) to (..., 1): on the machine a stand-in for the output, from
+            RAM; on a network the explained output itself, from its input.
         reference_pool: RAM after every frame of the prefix.
+        frames: of subject `network`, its input in the reference run, float32; None on the machine.
+        network: the whole network, frozen, whose layers `read` runs; None on the machine.
         rollout: y after the given interventions, measured on the machine; counted, and limited by a budget.
     """
 
@@ -95,3 +106,10 @@ class Task:
     read: torch.nn.Module
     reference_pool: Float[torch.Tensor, "frame byte"]
     rollout: Rollout
+    frames: Float[torch.Tensor, "*input"] | None = None
+    network: torch.nn.Module | None = None
+
+    @property
+    def point(self) -> Float[torch.Tensor, "*input"]:
+        """Where `read` is differentiated: the network's input, or RAM."""
+        return self.ram if self.frames is None else self.frames

@@ -117,6 +117,9 @@ class ToyMachine:
     def screen(self) -> np.ndarray:
         return self._screen.copy()
 
+    def grayscale(self) -> np.ndarray:
+        return self._screen.copy()
+
     def write_ram(self, address: int, value: int) -> None:
         self._ram[address] = value
 

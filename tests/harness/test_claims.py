@@ -156,7 +156,9 @@ def test_a_method_sees_its_task(question, world):
     assert [108.0] == content.read(content.ram).tolist()
     assert [OneHotRead, SamplerRead] == [type(task.read.read) for task in (content, position)]
     shown = {"protocol", "subject", "game", "state", "output", "regime", "ram", "causes", "read", "reference_pool"}
-    assert shown | {"rollout"} == set(vars(content))
+    assert shown | {"rollout", "frames", "network"} == set(vars(content))
+    # Of a network; here the machine is asked about.
+    assert (None, None) == (content.frames, content.network)
 
 
 def test_the_read_is_the_declared_one(question, world):

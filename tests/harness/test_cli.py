@@ -12,13 +12,14 @@ import pytest
 
 from games.catalog import game_ids, game_sets
 from harness import api, cli, views
-from harness.leaderboard import MARKDOWN_COLUMNS
+from harness.leaderboard import headings
 from tests.harness import commands
 from tests.harness.commands import PLUGINS, plugin, tables, veritari
 
 pytestmark = pytest.mark.ale
 
-BUILTINS = ["integrated_gradients", "sampler_gradient", "vanilla_gradient"]
+BUILTINS = ["grad_cam", "grad_cam_plus_plus", "integrated_gradients", "sampler_gradient", "vanilla_gradient"]
+ON_THE_MACHINE = BUILTINS[2:]
 CONTROLS = ["oracle", "random", "uniform"]
 
 
@@ -63,18 +64,23 @@ def test_a_run_says_at_once_what_it_does(clean):
     """The first line of a run, written before anything heavy is imported, names protocol, games and methods."""
     first, *others = clean.finished.err.splitlines()
     assert "veritari run: protocol ram-v1, games pong,breakout, methods default" == first
-    expected = ["measuring effects: 0/2", *(f"asking {name}: 0/4" for name in BUILTINS[::-1]), "measuring curves: 0/24"]
-    assert expected == others
+    # Two games with two outputs each, for every subject that a method explains.
+    asked = {"vanilla_gradient": 8, "sampler_gradient": 4, "integrated_gradients": 8, "grad_cam": 4}
+    asking = [f"asking {name}: 0/{n_tasks}" for name, n_tasks in asked.items()]
+    assert ["measuring effects: 0/4", *asking, "measuring curves: 0/48"] == others
 
 
 def test_a_run_ends_with_the_leaderboard(clean):
-    """A run prints the leaderboard, one row per method and control, then where it lies and how to go on."""
+    """A run prints a leaderboard per subject, one row per method and control, then where it lies and how to go on."""
     lines = clean.finished.out.splitlines()
     assert 0 == clean.finished.code
     assert "ram-v1, machine, games pong,breakout, seed 0" == title_of(clean.finished.out)
-    heading = " ".join(lines[2].split())
-    assert heading == " ".join([*MARKDOWN_COLUMNS.values(), "seconds/task"])
-    assert list(api.load_run(clean.path).leaderboard["method"]) == [line.split()[1] for line in lines[4:10]]
+    boards = api.load_run(clean.path).boards
+    assert ["ram-v1, network readout, games pong,breakout, seed 0"] == [line.strip() for line in lines[11:12]]
+    for subject, first in (("machine", 2), ("network", 13)):
+        assert " ".join([*headings(subject).values(), "seconds/task"]) == " ".join(lines[first].split())
+        rows = lines[first + 2 : first + 8]
+        assert list(boards[subject].leaderboard["method"]) == [line.split()[1] for line in rows]
     assert f"run: {clean.path}   drill down: veritari show {clean.path} --game GAME" == lines[-1]
 
 
@@ -84,7 +90,7 @@ def test_a_run_can_print_json(clean, command, tmp_path):
         *("run", "--games", "pong", "--methods", "vanilla_gradient", "--workers", 2, "--json"),
         *("--out", tmp_path / "run", "--store", clean.store),
     )
-    rows = {row["method"]: row for row in json.loads(finished.out)}
+    rows = {row["method"]: row for row in json.loads(finished.out) if row["subject"] == "machine"}
     assert (0, ["vanilla_gradient", *CONTROLS]) == (finished.code, list(rows))
     assert (1.0, None) == (rows["oracle"]["F"], rows["oracle"]["F_low"])
 
@@ -96,7 +102,7 @@ def test_excluded_games_are_listed(clean, command, tmp_path):
         *("--store", clean.store),
     )
     assert 0 == finished.code
-    assert ["excluded: adventure: no named bytes"] == [
+    assert [f"excluded: {subject} adventure: no named bytes" for subject in ("machine", "network")] == [
         line for line in finished.out.splitlines() if line.startswith("excluded: ")
     ]
     statuses = api.load_run(tmp_path / "run").records.groupby("game")["status"].unique()
@@ -118,10 +124,13 @@ def test_committed_files_are_readable_as_text(clean):
     csv = pd.read_csv(clean.path / "leaderboard.csv")
     content = json.loads((clean.path / "leaderboard.json").read_text(encoding="utf-8"))
     markdown = (clean.path / "leaderboard.md").read_text(encoding="utf-8").splitlines()
-    assert list(board["method"]) == list(csv["method"]) == [row["method"] for row in content["methods"]]
-    assert board["F"].tolist() == csv["F"].tolist() == [row["F"] for row in content["methods"]]
-    assert list(board["method"]) == [line.split("|")[2].strip() for line in markdown[2:]]
-    assert ("ram-v1", "v1", 0, {}) == tuple(content[key] for key in ("protocol", "score_version", "seed", "excluded"))
+    rows = [row for each in content["boards"] for row in each["methods"]]
+    assert list(board["method"]) == list(csv["method"]) == [row["method"] for row in rows]
+    assert board["F"].tolist() == csv["F"].tolist() == [row["F"] for row in rows]
+    # Two tables, each below its heading, an empty line, column names and a rule.
+    names = [line.split("|")[2].strip() for line in markdown if line.startswith("|")]
+    assert list(board["method"]) == [*names[2:8], *names[10:]]
+    assert ("ram-v1", "v1", 0) == tuple(content[key] for key in ("protocol", "score_version", "seed"))
 
 
 # --- show and rescore -----------------------------------------------------------------------------------------------
@@ -145,23 +154,28 @@ def test_show_a_game(clean, command):
     """The drill-down of a game has a table of causes and one of scores for each output, largest effect first."""
     finished = command("show", clean.path, "--game", "pong")
     headings = [line.strip() for line in finished.out.splitlines() if line.strip().startswith("pong")]
+    machine, network = "pong, machine, state 0 (frame 90, horizon 15)", "pong, network, state 0 (frame 90, horizon 2)"
     expected = [
-        "pong, state 0 (frame 90, horizon 15): content output ram[54], y(reference) = ",
-        "pong: scores on ram[54]",
-        "pong, state 0 (frame 90, horizon 15): position output changed_pixels, y(reference) = 0; claims per method",
-        "pong: scores on changed_pixels",
+        f"{machine}: content output ram[54], y(reference) = ",
+        "pong, machine: scores on ram[54]",
+        f"{machine}: position output changed_pixels, y(reference) = 0; claims per method",
+        "pong, machine: scores on changed_pixels",
+        f"{network}: content output readout[13], y(reference) = ",
+        "pong, network: scores on readout[13]",
+        f"{network}: position output readout[51], y(reference) = ",
+        "pong, network: scores on readout[51]",
     ]
-    assert [True] * 4 == [heading.startswith(start) for heading, start in zip(headings, expected, strict=True)]
+    assert [True] * 8 == [heading.startswith(start) for heading, start in zip(headings, expected, strict=True)]
     assert 0 == finished.code
 
 
 def test_show_a_game_as_json(clean, command):
     """The drill-down as JSON has, per output, every cause with its effect and the claim of every method."""
-    finished = command("show", clean.path, "--game", "pong", "--json")
+    finished = command("show", clean.path, "--game", "pong", "--subject", "machine", "--json")
     content, position = json.loads(finished.out)
     claims = api.load_run(clean.path).claims
     claims = claims[(claims["game"] == "pong") & (claims["output"] == "ram[54]")]
-    for method in [*BUILTINS, "random", "uniform"]:
+    for method in [*ON_THE_MACHINE, "random", "uniform"]:
         expected = claims[claims["method"] == method].set_index("cause")["claim"].to_dict()
         assert expected == {row["cause"]: row[method] for row in content["causes"]}
     effects = [abs(row["effect"]) for row in content["causes"]]
@@ -178,18 +192,22 @@ def test_show_a_method(clean, command):
     """`--method` shows the games of one method, with the notes in words."""
     finished = command("show", clean.path, "--method", "vanilla_gradient", "--json")
     rows = json.loads(finished.out)
-    assert [("pong", 0.0), ("breakout", 0.0)] == [(row["game"], row["F_position"]) for row in rows]
-    assert ["position gradient vanishes"] * 2 == [row["note"] for row in rows]
+    machine = [row for row in rows if row["subject"] == "machine"]
+    assert [("pong", 0.0), ("breakout", 0.0)] == [(row["game"], row["F_position"]) for row in machine]
+    assert ["position gradient vanishes"] * 2 == [row["note"] for row in machine]
+    # A network has a gradient on position as well.
+    assert [True, True] == [row["note"] != "position gradient vanishes" for row in rows if row not in machine]
     printed = command("show", clean.path, "--method", "oracle")
     assert "oracle: per game" == title_of(printed.out)
-    assert 2 == printed.out.count("recovers the true causes; holds up on position")
+    assert 4 == printed.out.count("recovers the true causes; holds up on position")
 
 
 def test_show_a_cause(clean, command):
     """`--cause` leaves one row of each output's table of causes."""
     finished = command("show", clean.path, "--game", "pong", "--cause", "ram[54]:set", "--method", "oracle", "--json")
-    content, position = json.loads(finished.out)
-    for output in (content, position):
+    outputs = json.loads(finished.out)
+    assert ["machine", "machine", "network", "network"] == [output["subject"] for output in outputs]
+    for output in outputs:
         [row] = output["causes"]
         # The oracle claims the size of the effect.
         assert ("ram[54]:set", abs(row["effect"])) == (row["cause"], row["oracle"])
@@ -212,7 +230,8 @@ def test_methods_are_listed(command):
     """`veritari methods list` has every registered method and control, with parameters and sources."""
     rows = json.loads(command("methods", "list", "--json").out)
     assert [*BUILTINS, *CONTROLS] == [row["label"] for row in rows]
-    assert {"n_steps": 64} == rows[0]["parameters"]
+    assert {"n_steps": 64} == next(row["parameters"] for row in rows if row["label"] == "integrated_gradients")
+    assert ["network"] == next(row["subjects"] for row in rows if row["label"] == "grad_cam")
     assert "methods" == title_of(command("methods", "list").out)
 
 
@@ -416,10 +435,11 @@ def test_debug_shows_the_traceback(arguments):
 
 def test_a_wide_table_is_not_broken_up(clean, monkeypatch, capsys):
     """Where nobody watches, every method is one line, however long: the output can be searched."""
-    views.print_leaderboard(api.load_run(clean.path))
+    views.print_leaderboards(api.load_run(clean.path))
     lines = [line for line in capsys.readouterr().out.splitlines() if "integrated_gradients" in line]
-    assert 1 == len(lines)
-    assert len(MARKDOWN_COLUMNS) - 4 < len(lines[0].split())
+    # One on the board of each subject.
+    assert 2 == len(lines)
+    assert len(headings("machine")) - 4 < len(lines[0].split())
 
 
 def test_the_installed_command_is_this_one():

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from harness import scores
-from harness.controls import CONTROL_ENTRIES, CONTROLS
+from harness.controls import CONTROL_ENTRIES, CONTROLS, Answered
 
 EFFECT = np.array([17.0, 108.0, 68.0, 4.0, 0.0, 0.0, 8.0, 4.0])
 
 
 def claim_of(name, seed=0):
     """The claim of a control."""
-    return CONTROLS[name](EFFECT, generator=np.random.default_rng(seed))
+    return CONTROLS[name](Answered(EFFECT), generator=np.random.default_rng(seed))
 
 
 def test_the_oracle_claims_the_effects():

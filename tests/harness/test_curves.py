@@ -136,7 +136,7 @@ def test_known_steps_cost_nothing(world):
 
 def test_curves_belong_to_their_claim(world):
     """The unit of curves names the claim's task and method, and holds both curves, measured in the claim's order."""
-    task = TaskId(game="toy", state=0, output="ram[0]", regime="content")
+    task = TaskId(subject="machine", game="toy", state=0, output="ram[0]", regime="content")
     claim = Claim(task=task, method="blur", status="ok", values=tuple(IN_ORDER.tolist()))
     found = measure_curves(meter_of(world, CONTENT), claim)
     deletion, insertion = meter_of(world, CONTENT).measure(IN_ORDER)

@@ -92,20 +92,22 @@ BROKEN = {
 }
 HANGING = ("hanging:sleeps", "hanging:computes_in_c", "hanging:ignores_signals")
 GOOD = ("vanilla_gradient", "sampler_gradient")
+# One subject is enough where the other has the same code.
+MACHINE = ("--games", "pong", "--subject", "machine")
 
 
 @pytest.fixture(scope="session")
 def failing(tmp_path_factory):
     """A run in which almost every method fails at once, in every way."""
     methods = plugin(GOOD[0], *FAILING, *BROKEN, "noisy:noisy", "dying:closes_pipes", GOOD[1])
-    return commands.shared_run(tmp_path_factory, "failing", "--games", "pong", "--methods", methods, "--timeout", "60")
+    return commands.shared_run(tmp_path_factory, "failing", *MACHINE, "--methods", methods, "--timeout", "60")
 
 
 @pytest.fixture(scope="session")
 def hanging(tmp_path_factory):
     """A run in which most methods never come back."""
     methods = plugin(GOOD[0], *HANGING, GOOD[1])
-    return commands.shared_run(tmp_path_factory, "hanging", "--games", "pong", "--methods", methods, "--timeout", "3")
+    return commands.shared_run(tmp_path_factory, "hanging", *MACHINE, "--methods", methods, "--timeout", "3")
 
 
 def outcomes(run, label):
@@ -150,7 +152,8 @@ def test_other_methods_do_not_notice(name, clean, request):
     run = api.load_run(request.getfixturevalue(name).path)
     wanted = [*GOOD, "oracle", "random", "uniform"]
     expected = api.load_run(clean.path).records
-    expected = expected[expected["method"].isin(wanted) & (expected["game"] == "pong")].reset_index(drop=True)
+    expected = expected[expected["method"].isin(wanted) & (expected["game"] == "pong")]
+    expected = expected[expected["subject"] == "machine"].reset_index(drop=True)
     found = run.records[run.records["method"].isin(wanted)].reset_index(drop=True)
     assert ["ok"] * 10 == list(found["status"])
     pd.testing.assert_frame_equal(expected, found)
@@ -235,6 +238,7 @@ def test_a_plugin_may_fail_while_it_describes_itself(clean, tmp_path, name):
     run = api.run(
         games="pong",
         methods=plugin(name, GOOD[0]),
+        subject="machine",
         timeout_seconds=limit,
         workers=1,
         out=tmp_path / "run",
@@ -252,7 +256,9 @@ def partial(tmp_path_factory):
     """One method that answers everything, and three times the same one that answers only where it is easy."""
     names = ("whole", "easy_only", "fails_where_hard", "enormous_where_hard")
     methods = plugin(*(f"partial:{name}" for name in names))
-    return commands.shared_run(tmp_path_factory, "partial", "--games", "pong,breakout", "--methods", methods)
+    return commands.shared_run(
+        tmp_path_factory, "partial", "--games", "pong,breakout", *MACHINE[2:], "--methods", methods
+    )
 
 
 def test_not_answering_is_no_way_up(partial):
@@ -312,8 +318,7 @@ def findings(tmp_path_factory):
         tmp_path_factory,
         "spied",
         *(
-            "--games",
-            "pong",
+            *MACHINE,
             "--workers",
             "1",
             "--methods",
@@ -341,16 +346,16 @@ def test_the_search_for_the_answer_key_works(findings):
 def test_the_search_sees_the_question(findings):
     """What a method may know is found in its process: RAM, and the path of the question."""
     run, found = findings
-    question = api.load_run(run.path).directory.answer_key("pong", 0).question
+    question = api.load_run(run.path).directory.answer_key("machine", "pong", 0).question
     for each in found["spies"]:
         assert tuple(question.ram.astype(float).tolist()) in {tuple(vector) for vector in each["vectors"]}
-        assert 1 == len({Path(text).name for text in each["texts"] if text.endswith("question-pong-0.npz")})
+        assert 1 == len({Path(text).name for text in each["texts"] if text.endswith("question-machine-pong-0.npz")})
 
 
 def test_no_effects_are_in_the_process_of_a_method(findings):
     """No object of the process holds the effects, signed or not, of either output, nor the RAM they came from."""
     run, found = findings
-    answer_key = api.load_run(run.path).directory.answer_key("pong", 0)
+    answer_key = api.load_run(run.path).directory.answer_key("machine", "pong", 0)
     hidden = [
         *answer_key.effects,
         *np.abs(answer_key.effects),
@@ -382,20 +387,20 @@ def edit_manifest(run, **changes):
 def make_unfinished(run):
     """Take the last tables and one unit away, as if the run had been killed before."""
     (run / CHECKSUMS).unlink()
-    (run / "units/curves/oracle/pong-0-changed_pixels.json").unlink()
+    (run / "units/curves/oracle/machine-pong-0-changed_pixels.json").unlink()
 
 
 @pytest.mark.parametrize("open_run", [api.load_run, api.resume, api.rescore])
 def test_another_format_is_refused(copied, open_run):
     """A run of another format version is refused by its number, whatever is wanted from it."""
-    edit_manifest(copied, format_version=2)
-    match = r"manifest\.json: expected format version 1, got 2; use the veritari that wrote it"
+    edit_manifest(copied, format_version=1)
+    match = r"manifest\.json: expected format version 2, got 1; use the veritari that wrote it"
     with pytest.raises(BadRun, match=match):
         open_run(copied)
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{", '{"format_version": 1}', "null", "\x00" * 100, '{"format_version": true}']
+    "content", ["", "{", '{"format_version": 2}', "null", "\x00" * 100, '{"format_version": null}']
 )
 def test_a_damaged_manifest_is_refused(copied, content):
     """A manifest that does not parse, or lacks what it needs, is named; nothing is guessed."""
@@ -456,7 +461,7 @@ def test_a_place_that_can_not_be_written_is_told(clean, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("file_limit", "what"), [(2000, "manifest"), (4000, "an archive of effects"), (12_000, "a table")]
+    ("file_limit", "what"), [(2000, "manifest"), (6000, "an archive of effects"), (20_000, "a pixel map")]
 )
 def test_no_room_is_told_and_nothing_is_lost(clean, tmp_path, file_limit, what):
     """A file that can't be written to its end stops the run with one line and exit code 1; with room it goes on."""
@@ -530,7 +535,8 @@ def test_a_damaged_store_entry_is_named_and_measured_again(clean, tmp_path, dama
     """An entry of the store that is not what was written gives a warning with its path, and the same tables."""
     store = Path(shutil.copytree(clean.store, tmp_path / "store"))
     entries = {path: path.read_bytes() for path in store.glob("*.npz")}
-    assert 2 == len(entries)
+    # One of the machine and one of its network for each game.
+    assert 4 == len(entries)
     for path in entries:
         damage(path)
     progress = Recorder()
@@ -572,7 +578,7 @@ def test_a_store_that_can_not_be_used_is_told(clean, tmp_path, kind):
             (store / entry.name).mkdir(parents=True)
     progress = Recorder()
     run = api.run(games="pong,breakout", out=tmp_path / "run", store=store, progress=progress)
-    assert 2 == len(progress.warnings)
+    assert 4 == len(progress.warnings)
     assert all(f"{store}: the store can't be written (" in warning for warning in progress.warnings)
     assert tables(clean.path) == tables(run.path)
 
@@ -603,7 +609,7 @@ def test_a_damaged_table_is_told_in_one_line(copied):
 def test_lost_timings_do_no_harm(copied, clean, damage):
     """Timings are a comfort: a run whose timings are damaged or gone can be shown, and resumed to the same tables."""
     damage(copied / "timings.parquet")
-    assert len(api.load_run(copied).seconds_per_task(["vanilla_gradient"])) == 1
+    assert len(api.load_run(copied).seconds_per_task("machine", ["vanilla_gradient"])) == 1
     make_unfinished(copied)
     assert tables(clean.path) == tables(api.resume(copied, workers=1, store=clean.store).path)
 
@@ -615,8 +621,14 @@ def test_a_torn_timing_does_no_harm(copied, clean):
     assert tables(clean.path) == tables(api.resume(copied, workers=1, store=clean.store).path)
 
 
-LOSSES = [("failures.csv", cut), ("failures.csv", Path.unlink), ("oracle/pong-0.npz", cut)]
-LOSSES += [("oracle/pong-0.npz", Path.unlink), ("units/oracle/pong-0.json", cut), ("per_game.csv", Path.unlink)]
+LOSSES = [("failures.csv", cut), ("failures.csv", Path.unlink), ("oracle/machine-pong-0.npz", cut)]
+LOSSES += [
+    ("maps/grad_cam", shutil.rmtree),
+    ("oracle/network-pong-0.npz", cut),
+    ("oracle/machine-pong-0.npz", Path.unlink),
+    ("units/oracle/machine-pong-0.json", cut),
+    ("per_game.csv", Path.unlink),
+]
 
 
 @pytest.mark.parametrize(("name", "damage"), LOSSES)
@@ -638,7 +650,7 @@ def test_resuming_makes_a_run_whole(copied, clean, name, damage):
 @pytest.mark.parametrize("damage", [cut, lambda path: path.write_text('{"game": 1}', encoding="utf-8")])
 def test_damaged_units_are_done_again(copied, clean, damage):
     """Units that do not parse are named in a warning each and done again, to the same tables."""
-    kinds = ("oracle/pong-0.json", "claims/vanilla_gradient/pong-0-changed_pixels.json", "curves/oracle/*-0-ch*.json")
+    kinds = ("oracle/machine-pong-0.json", "claims/grad_cam/network-pong-0-*.json", "curves/oracle/*-0-ch*.json")
     damaged = [path for kind in kinds for path in sorted((copied / "units").glob(kind))]
     for path in damaged:
         damage(path)
@@ -658,12 +670,12 @@ def sorted_as(paths, warnings):
 @pytest.mark.parametrize("position", [0.0, 0.1, 0.5, 0.7])
 def test_a_damaged_archive_is_measured_again(copied, clean, position):
     """Effects that are not what was written are named in a warning and measured again, to the same tables."""
-    flip(copied / "oracle/pong-0.npz", position)
+    flip(copied / "oracle/machine-pong-0.npz", position)
     (copied / CHECKSUMS).unlink()
     progress = Recorder()
     api.resume(copied, workers=1, store=clean.store, progress=progress)
     [warning] = progress.warnings
-    assert f"{copied}/oracle/pong-0.npz: expected " in warning
+    assert f"{copied}/oracle/machine-pong-0.npz: expected " in warning
     assert tables(clean.path) == tables(copied)
 
 
@@ -698,7 +710,8 @@ def test_failures_stay_unless_they_are_to_be_tried_again(clean, tmp_path):
     file = tmp_path / "fickle.py"
     body = f"return task.ram / len(open({str(flag)!r}).read())"
     file.write_text(FICKLE.format(body=body), encoding="utf-8")
-    run = api.run(games="pong", methods=f"vanilla_gradient,{file}:fickle", out=tmp_path / "run", store=clean.store)
+    methods = f"vanilla_gradient,{file}:fickle"
+    run = api.run(games="pong", methods=methods, subject="machine", out=tmp_path / "run", store=clean.store)
     assert [2, 2] == [len(run.failures), (run.records["status"] == "failed").sum()]
     flag.write_text("here", encoding="utf-8")
     assert 2 == len(api.resume(tmp_path / "run", store=clean.store).failures)
@@ -729,7 +742,8 @@ def test_scoring_again_needs_all_units(copied):
     """A run that lost a claim is not scored without it: the rest would be ranked on other tasks than the others."""
     before = tables(copied)
     shutil.rmtree(copied / "units" / "claims" / "random")
-    match = rf"expected all units, got 4 missing or damaged, the first: random on pong .*; continue with: .* {copied}"
+    first = "random on machine pong"
+    match = rf"expected all units, got 8 missing or damaged, the first: {first} .*; continue with: .* {copied}"
     with pytest.raises(BadRun, match=match):
         api.rescore(copied)
     api.resume(copied, workers=1)

@@ -9,9 +9,12 @@ from harness import scores
 from harness.grading import GRADERS, UNDEFINED, grade
 from harness.units import Claim, Curves, TaskId
 
-TASK = TaskId(game="pong", state=0, output="ram[54]", regime="content")
+TASK = TaskId(subject="machine", game="pong", state=0, output="ram[54]", regime="content")
 EFFECT = np.array([9.0, 0.0, 4.0, 2.0, 0.0])
 NAMED = (3.0, 0.0, 1.0, 0.0, 0.0)
+# How much each cause moves the input of a network.
+SIZE = np.array([5.0, 0.5, 1.0, 3.0, 2.0])
+UNDEFINED_NUMBER = pytest.approx(math.nan, nan_ok=True)
 NOT_SCORED = {name: pytest.approx(math.nan, nan_ok=True) for name in UNDEFINED}
 
 
@@ -27,9 +30,9 @@ def curves_of(deletion=(10.0, 4.0, 2.0, 2.0, 2.0, 2.0), insertion=(2.0, 8.0, 10.
     return Curves(**content | changes)
 
 
-def graded(claim, *, effect=EFFECT, curves=None, seed=0):
-    """A claim graded under v1."""
-    return grade(claim, effect, curves, version="v1", seed=seed)
+def graded(claim, *, effect=EFFECT, curves=None, seed=0, size=None):
+    """A claim graded under v1; with sizes, of a network."""
+    return grade(claim, effect, curves, version="v1", seed=seed, size=size)
 
 
 def test_an_answer_is_scored():
@@ -39,6 +42,7 @@ def test_an_answer_is_scored():
     expected = {
         "F": scores.pearson(claim, EFFECT),
         "F_log": scores.log_pearson(claim, EFFECT),
+        "F_partial": UNDEFINED_NUMBER,
         "spearman": scores.spearman(claim, EFFECT),
         # Calibration a = (3, 1, 0), d = (9, 4, 0): slope 41/14, intercept 3/7. Nothing is claimed of the held-out
         # effects 0 and 2, so 3/7 is predicted for both: only the first is within 0.5.
@@ -61,10 +65,26 @@ def test_an_answer_is_scored():
     assert expected == found
 
 
+def test_only_a_network_has_a_partial_faithfulness():
+    """With the sizes of the movements F_partial is graded; without, or where they explain all, it is undefined."""
+    claim = claim_of(*NAMED)
+    found = graded(claim, curves=curves_of(), size=SIZE)
+    assert (scores.partial_pearson(np.array(NAMED), EFFECT, SIZE), "") == (found["F_partial"], found["reason"])
+    assert (UNDEFINED_NUMBER, "") == tuple(graded(claim, curves=curves_of())[name] for name in ("F_partial", "reason"))
+    explained = graded(claim, curves=curves_of(), size=2 * EFFECT + 1)
+    reason = "F_partial: the effects follow from the movement alone"
+    assert (UNDEFINED_NUMBER, reason) == (explained["F_partial"], explained["reason"])
+
+
+def test_without_an_answer_the_machine_has_no_partial_faithfulness():
+    """A failed claim on the machine does not get a score that the machine has not."""
+    assert UNDEFINED_NUMBER == graded(claim_of(status="failed"))["F_partial"]
+
+
 def test_every_score_is_graded():
     """The grader of each version gives exactly the declared scores."""
     for version, grader in GRADERS.items():
-        found, _ = grader(np.array(NAMED), EFFECT, curves_of(), seed=0)
+        found, _ = grader(np.array(NAMED), EFFECT, curves_of(), seed=0, size=None)
         assert set(scores.SCORES) == set(found), version
 
 
@@ -95,7 +115,7 @@ def test_a_vanished_claim_is_flagged(value):
 @pytest.mark.parametrize("status", ["failed", "timeout"])
 def test_an_unanswered_task_gets_the_worst(status):
     """A failed claim has vanished: F = 0, and in every other score the worst value, with its own status and reason."""
-    found = graded(claim_of(status=status, reason="it raised", n_gradients=3))
+    found = graded(claim_of(status=status, reason="it raised", n_gradients=3), size=SIZE)
     # Every score is best high, and its worst or chance is 0, but for the deletion AUC, which is best low.
     expected = {name: 1.0 if name == "deletion_auc" else 0.0 for name in UNDEFINED}
     assert expected == {name: found[name] for name in UNDEFINED}

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from harness.grading import UNANSWERED_SCORES
-from harness.leaderboard import AVERAGED, MARKDOWN_COLUMNS, build_board, csv_text, json_text, markdown_text
+from harness.leaderboard import AVERAGED, build_boards, csv_text, headings, json_text, markdown_text
 from harness.records import RECORD_TYPES
 from harness.scores import SCORES
 from harness.statistics import drawn_games, interval
@@ -28,6 +28,7 @@ def record(method, game, regime="content", **changes):
     return {
         "protocol": "ram-v1",
         "subject": "machine",
+        "network": "",
         "game": game,
         "state": 0,
         "regime": regime,
@@ -64,7 +65,7 @@ def not_applicable(method, game, regime="content"):
 def board_of(rows, methods, **settings):
     """The board of these records; methods are labels, or entries where more is to be said."""
     frame = pd.DataFrame(rows, columns=list(RECORD_TYPES)).astype(RECORD_TYPES)
-    return build_board(frame, manifest_for(methods, **settings))
+    return build_boards(frame, manifest_for(methods, **settings))["machine"]
 
 
 def manifest_for(methods, **settings):
@@ -474,23 +475,19 @@ def test_csv_comes_back_to_the_last_bit(board):
 
 def test_json_comes_back_to_the_last_bit(board):
     """Nothing is rounded in JSON, undefined is null, and what is needed to read the rows stands beside them."""
-    content = json.loads(json_text(board, manifest_for([HARD_LABEL, "edge"], seed=5)))
+    content = json.loads(json_text([board], manifest_for([HARD_LABEL, "edge"], seed=5)))
     rows = board.leaderboard.to_dict("records")
-    assert [{name: None if pd.isna(value) else value for name, value in row.items()} for row in rows] == content.pop(
-        "methods"
-    )
-    assert {
-        "protocol": "ram-v1",
-        "score_version": "v1",
-        "subject": "machine",
-        "seed": 5,
-        "excluded": {"casino": 'no "named" bytes'},
-    } == content
+    (found,) = content.pop("boards")
+    plain = [{name: None if pd.isna(value) else value for name, value in row.items()} for row in rows]
+    assert plain == found.pop("methods")
+    excluded = {"casino": 'no "named" bytes'}
+    assert {"subject": "machine", "network": "", "excluded": excluded, "not_applicable": {}} == found
+    assert {"protocol": "ram-v1", "score_version": "v1", "seed": 5} == content
 
 
 def test_json_has_null_where_nothing_is_defined(board):
     """A missing rank, an undefined M and an interval that does not exist are null."""
-    blur, edge = json.loads(json_text(board, manifest_for([])))["methods"]
+    blur, edge = json.loads(json_text([board], manifest_for([])))["boards"][0]["methods"]
     assert (1, 1 / 3, 0.1 + 0.2, None, None) == (blur["rank"], blur["F"], blur["S"], blur["M"], blur["F_low"])
     assert (None, 0.5) == (edge["rank"], edge["coverage"])
 
@@ -502,19 +499,21 @@ def cells_of(line):
 
 def test_markdown_row(board):
     """A row of the Markdown table has three decimals, dashes for what is undefined, and coverage in percent."""
-    heading, rule, first, second = markdown_text(board).splitlines()
-    assert list(MARKDOWN_COLUMNS.values()) == cells_of(heading)
-    assert len(MARKDOWN_COLUMNS) == len(cells_of(rule))
-    values = dict(zip(MARKDOWN_COLUMNS.values(), cells_of(first), strict=True))
+    subject, empty, heading, rule, first, second = markdown_text([board]).splitlines()
+    assert ("### Subject machine", "") == (subject, empty)
+    columns = list(headings("machine").values())
+    assert columns == cells_of(heading)
+    assert len(columns) == len(cells_of(rule))
+    values = dict(zip(columns, cells_of(first), strict=True))
     expected = {"#": "1", "F": "0.333", "S": "0.300", "M": "—", "95 % interval": "—", "F position": "—", "games": "1"}
     assert expected == {name: values[name] for name in expected}
-    second_values = dict(zip(MARKDOWN_COLUMNS.values(), cells_of(second), strict=True))
+    second_values = dict(zip(columns, cells_of(second), strict=True))
     assert ("—", "50%") == (second_values["#"], second_values["coverage"])
 
 
 def test_markdown_escapes_labels(board):
     """A bar or an angle bracket in a label neither ends a cell nor begins a tag."""
-    first = cells_of(markdown_text(board).splitlines()[2])
+    first = cells_of(markdown_text([board]).splitlines()[4])
     assert r'blur(mode="a\|b&lt;c>, d")' == first[1]
 
 
@@ -522,8 +521,8 @@ def test_markdown_escapes_labels(board):
 def test_markdown_keeps_a_label_on_its_line(line_break):
     """A line break in a label does not break its row."""
     label = f"blur{line_break}edge"
-    lines = markdown_text(board_of([record(label, "pong")], [label])).splitlines()
-    assert [len(MARKDOWN_COLUMNS)] * 3 == [len(cells_of(line)) for line in lines]
+    lines = markdown_text([board_of([record(label, "pong")], [label])]).splitlines()[2:]
+    assert [len(headings("machine"))] * 3 == [len(cells_of(line)) for line in lines]
 
 
 @pytest.mark.parametrize(
@@ -532,6 +531,6 @@ def test_markdown_keeps_a_label_on_its_line(line_break):
 def test_markdown_says_how_an_interval_was_made(shown, n_games):
     """A t interval is marked; the usual one is not; under three games a dash stands."""
     rows = [record("blur", f"game_{index:02}", F=index / 20) for index in range(n_games)]
-    (row,) = markdown_text(board_of(rows, ["blur"])).splitlines()[2:]
-    found = cells_of(row)[list(MARKDOWN_COLUMNS).index("interval")]
+    (row,) = markdown_text([board_of(rows, ["blur"])]).splitlines()[4:]
+    found = cells_of(row)[list(headings("machine")).index("interval")]
     assert found == re.fullmatch(shown, found).group()

@@ -20,21 +20,24 @@ def control_entry(label):
     return method_entry(label, family="control", domain="cause", access="control", source="control")
 
 
-def game_entry(rom_id, exclusion=""):
-    """A game as it stands in a manifest."""
-    return {"rom_id": rom_id, "title": rom_id.title(), "rom_md5": "0" * 32, "exclusion": exclusion}
+def game_entry(rom_id, exclusion="", subjects=("machine", "network")):
+    """A game as it stands in a manifest; it can be excluded for some subjects only."""
+    exclusions = dict.fromkeys(subjects, exclusion) if exclusion else {}
+    return {"rom_id": rom_id, "title": rom_id.title(), "rom_md5": "0" * 32, "exclusions": exclusions}
 
 
-def manifest_of(*, games=(), methods=(), seed=0, **changes):
-    """A manifest of these games (ROM ids or entries) and methods (entries)."""
+def manifest_of(*, games=(), methods=(), seed=0, subjects=("machine",), **changes):
+    """A manifest of these games (ROM ids or entries), methods (entries) and subjects."""
+    asked = {"protocol": "ram-v1", "games": "core", "methods": "default", "seed": seed, "subjects": list(subjects)}
     content = {
         "format_version": FORMAT_VERSION,
-        "settings": {"protocol": "ram-v1", "games": "core", "methods": "default", "seed": seed},
+        "settings": asked,
         "protocol": {"name": "ram-v1"},
         "n_states": 1,
         "score_version": "v1",
         "games": [each if isinstance(each, dict) else game_entry(each) for each in games],
         "methods": list(methods),
+        "network": {"spec": "readout"},
         "versions": installed_versions(),
         "git_commit": "",
         "git_dirty": False,
@@ -80,12 +83,14 @@ def test_a_file_instead_of_a_directory(tmp_path):
         read_manifest(tmp_path / "run" / "manifest.json")
 
 
-@pytest.mark.parametrize("version", [0, 2, 99])
+@pytest.mark.parametrize("version", [0, 1, 99])
 def test_another_format_version(manifest, tmp_path, version):
     """A manifest of another format is told apart from a damaged one, also if other keys are new."""
     path = tmp_path / "manifest.json"
     path.write_text(edited(manifest, format_version=version, colour="red"), encoding="utf-8")
-    expected = f"manifest.json: expected format version 1, got {version}; use the veritari that wrote it$"
+    expected = (
+        f"manifest.json: expected format version {FORMAT_VERSION}, got {version}; use the veritari that wrote it$"
+    )
     with pytest.raises(BadRun, match=expected):
         read_manifest(path)
 
@@ -113,7 +118,7 @@ def test_damaged_content(manifest, tmp_path, damage):
         read_manifest(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'{"format_version": 1}', b"\xff\xfe\x00"])
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'{"format_version": 2}', b"\xff\xfe\x00"])
 def test_damaged_text(tmp_path, content):
     """A torn, empty or binary file makes a manifest damaged."""
     path = tmp_path / "manifest.json"

@@ -47,16 +47,17 @@ class HandMade:
 
     def add_state(self, game="toy", state=0, status="ok", reason=""):
         """A measured game-state: with its answer key if all went well."""
+        outcome = OracleOutcome(subject="machine", game=game, state=state, status=status, reason=reason)
         if status == "ok":
             question = self.answer_key.question.model_copy(update={"game": game, "state": state})
             kept = self.answer_key.model_copy(update={"question": question})
-            self.directory.write(f"oracle/{game}-{state}.npz", kept.to_bytes())
-        self.directory.write_unit(OracleOutcome(game=game, state=state, status=status, reason=reason))
+            self.directory.write_answer_key(outcome, kept.to_bytes())
+        self.directory.write_unit(outcome)
 
     def task(self, output=0, game="toy", state=0):
         """The identity of one of the two tasks of a game-state."""
         found = self.answer_key.question.outputs[output]
-        return TaskId(game=game, state=state, output=found.name, regime=found.regime)
+        return TaskId(subject="machine", game=game, state=state, output=found.name, regime=found.regime)
 
     def add_claim(self, method, task, values=IN_ORDER, **changes):
         """A claim, as the judge stores it."""
@@ -106,9 +107,10 @@ def test_a_record_holds_identity_and_scores(run):
     curves = run.add_curves("blur", run.task(1))
     (found,) = run.tables("blur", seed=5).records.to_dict("records")
     effect = np.array([abs(position) for _, _, position in PAPER_EFFECTS], dtype=np.float64)
-    assert {
+    expected = {
         "protocol": "ram-v1",
         "subject": "machine",
+        "network": "",
         "game": "toy",
         "state": 0,
         "regime": "position",
@@ -117,7 +119,10 @@ def test_a_record_holds_identity_and_scores(run):
         "seed": 5,
         **grade(claim, effect, curves, version="v1", seed=5),
         "score_version": "v1",
-    } == found
+    }
+    # Undefined on the machine.
+    assert [True, True] == [math.isnan(row.pop("F_partial")) for row in (expected, found)]
+    assert expected == found
 
 
 def test_records_come_in_the_order_of_the_manifest(run):
@@ -204,7 +209,7 @@ def rows(frame):
 def test_a_state_without_outcome_has_no_rows(run):
     """An answer key whose unit was not written yet counts as not measured."""
     run.add_answers("blur")
-    run.directory.unit_path(OracleOutcome(game="toy", state=0, status="ok")).unlink()
+    run.directory.unit_path(OracleOutcome(subject="machine", game="toy", state=0, status="ok")).unlink()
     assert [] == rows(run.tables("blur").records)
 
 
@@ -235,7 +240,11 @@ def test_only_what_is_finished_has_a_row(run):
 def test_a_damaged_unit_counts_as_missing(run, kind, damage):
     """A torn file of a unit is as if it were not there: it is done again when the run goes on."""
     run.add_answers("blur")
-    identity = {"game": "toy", "state": 0} if kind is OracleOutcome else {"task": run.task(0), "method": "blur"}
+    identity = (
+        {"subject": "machine", "game": "toy", "state": 0}
+        if kind is OracleOutcome
+        else {"task": run.task(0), "method": "blur"}
+    )
     run.directory.unit_path(kind(status="ok", **identity)).write_bytes(damage)
     left = [] if kind is OracleOutcome else [("blur", "position", "ok")]
     assert left == rows(run.tables("blur").records)
@@ -244,7 +253,7 @@ def test_a_damaged_unit_counts_as_missing(run, kind, damage):
 def test_a_damaged_archive_is_named(run):
     """An answer key that is not what was written is named, with what to do."""
     run.add_answers("blur")
-    run.directory.write("oracle/toy-0.npz", b"garbage")
+    run.directory.write("oracle/machine-toy-0.npz", b"garbage")
     with pytest.raises(DamagedFile, match=r"toy-0\.npz: expected an archive of ours, got .*; delete it to have it"):
         run.tables("blur")
 
@@ -252,7 +261,7 @@ def test_a_damaged_archive_is_named(run):
 def test_a_missing_archive_is_named(run):
     """An answer key that was deleted is named in an error of ours."""
     run.add_answers("blur")
-    run.directory.answer_key_path("toy", 0).unlink()
+    run.directory.answer_key_path("machine", "toy", 0).unlink()
     with pytest.raises(VeritariError, match=r"toy-0\.npz: expected"):
         run.tables("blur")
 
@@ -300,9 +309,9 @@ def test_every_failed_unit_is_listed(run):
     run.add_curves("blur", run.task(1), status="failed", reason="the machine broke", deletion=(), insertion=())
     run.add_claim("edge", run.task(0), values=(), status="not_applicable", reason="no sprite")
     expected = [
-        ("claim", "toy", 0, "ram[0]", "blur", "failed", "it raised"),
-        ("curves", "toy", 0, "changed_pixels", "blur", "failed", "the machine broke"),
-        ("oracleoutcome", "qbert", 0, "", "", "timeout", "oracle: 120 s"),
+        ("claim", "machine", "toy", 0, "ram[0]", "blur", "failed", "it raised"),
+        ("curves", "machine", "toy", 0, "changed_pixels", "blur", "failed", "the machine broke"),
+        ("oracleoutcome", "machine", "qbert", 0, "", "", "timeout", "oracle: 120 s"),
     ]
     failures = run.tables("blur", "edge", games=("toy", "qbert")).failures
     assert expected == list(failures.itertuples(index=False, name=None))

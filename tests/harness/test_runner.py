@@ -24,7 +24,12 @@ from tests.harness.commands import finish, n_units, start, tables, veritari
 
 pytestmark = pytest.mark.ale
 
-METHODS = ["vanilla_gradient", "sampler_gradient", "integrated_gradients", "oracle", "random", "uniform"]
+METHODS = ["vanilla_gradient", "sampler_gradient", "integrated_gradients", "grad_cam", "oracle", "random", "uniform"]
+SUBJECTS = ("machine", "network")
+NOT_ON = {"machine": "grad_cam", "network": "sampler_gradient"}
+# Two subjects, two games with two outputs each, six methods.
+N_TASKS = 2 * 2 * 2 * 6
+ARCHIVES = {f"oracle/{subject}-{game}-0.npz" for subject in SUBJECTS for game in ("breakout", "pong")}
 FILES = {
     "claims.parquet",
     "curves.parquet",
@@ -32,8 +37,7 @@ FILES = {
     "leaderboard.csv",
     "leaderboard.json",
     "leaderboard.md",
-    "oracle/breakout-0.npz",
-    "oracle/pong-0.npz",
+    *ARCHIVES,
     "per_game.csv",
     "records.parquet",
     "tables.sha256",
@@ -73,7 +77,7 @@ def copied(clean, tmp_path):
 
 def make_unfinished(run, *units):
     """Take the tables and some units away, as if the run had been killed before."""
-    for name in FILES - {"oracle/breakout-0.npz", "oracle/pong-0.npz"}:
+    for name in FILES - ARCHIVES:
         (run / name).unlink()
     for pattern in units:
         for path in (run / "units").glob(pattern):
@@ -84,11 +88,14 @@ def make_unfinished(run, *units):
 
 
 def test_a_run_writes_the_files_of_the_format(clean):
-    """A run writes its tables, one archive per game-state, one file per unit, manifest and timings, and no more."""
+    """A run writes its tables, an archive per game-state, a file per unit and map, manifest and timings, not more."""
     files = set(tables(clean.path))
-    assert {name for name in files if not name.startswith("units/")} == FILES
-    # 2 game-states; 2 outputs of 2 games for 6 methods, each with a claim and its curves.
-    assert 2 + 2 * 2 * 6 * 2 == n_units(clean.path) == len(files) - len(FILES)
+    maps = {name for name in files if name.startswith("maps/")}
+    assert {name for name in files - maps if not name.startswith("units/")} == FILES
+    # Each game-state, and each task with a claim and its curves.
+    assert 4 + 2 * N_TASKS == n_units(clean.path) == len(files - maps) - len(FILES)
+    # Three methods answer two outputs of two networks in pixels.
+    assert 3 * 2 * 2 == len(maps)
     assert {"manifest.json", "timings.parquet", ".lock"} == {
         each.name for each in clean.path.rglob("*") if each.is_file()
     } - {Path(name).name for name in files}
@@ -157,13 +164,13 @@ def test_the_oracle_is_faithful_everywhere(clean):
     """The control that claims the effects has F = 1 on every scored task."""
     records = api.load_run(clean.path).records
     faithfulness = records.loc[records["method"] == "oracle", "F"].tolist()
-    assert [1.0] * 4 == pytest.approx(faithfulness, abs=1e-12)
+    assert [1.0] * 8 == pytest.approx(faithfulness, abs=1e-12)
 
 
 def test_the_hard_read_has_no_gradient_on_position(clean):
     """On position the vanilla gradient claims exactly zero for every cause; the sampler's gradient does not."""
     claims = api.load_run(clean.path).claims
-    position = claims[claims["regime"] == "position"]
+    position = claims[(claims["regime"] == "position") & (claims["subject"] == "machine")]
     by_method = {name: group["claim"].to_numpy() for name, group in position.groupby("method")}
     assert [0.0] * len(by_method["vanilla_gradient"]) == by_method["vanilla_gradient"].tolist()
     assert {"pong", "breakout"} == set(
@@ -174,7 +181,7 @@ def test_the_hard_read_has_no_gradient_on_position(clean):
 def test_reads_agree_on_content(clean):
     """On content the sampler's gradient is the vanilla gradient: the two reads differ in position only."""
     claims = api.load_run(clean.path).claims
-    content = claims[claims["regime"] == "content"]
+    content = claims[(claims["regime"] == "content") & (claims["subject"] == "machine")]
     vanilla, sampler = (
         content.loc[content["method"] == name, "claim"].tolist() for name in ("vanilla_gradient", "sampler_gradient")
     )
@@ -185,8 +192,8 @@ def test_reads_agree_on_content(clean):
 def test_effects_stand_beside_claims_for_all_methods_alike(clean):
     """Every method is compared with the same signed effects, which are those of the archive."""
     run = api.load_run(clean.path)
-    for (game, regime), group in run.claims.groupby(["game", "regime"]):
-        answer_key = run.directory.answer_key(game, 0)
+    for (subject, game, regime), group in run.claims.groupby(["subject", "game", "regime"]):
+        answer_key = run.directory.answer_key(subject, game, 0)
         index = [output.regime for output in answer_key.question.outputs].index(regime)
         for _, of_one_method in group.groupby("method"):
             assert answer_key.effects[index].tolist() == of_one_method["effect"].tolist()
@@ -195,13 +202,15 @@ def test_effects_stand_beside_claims_for_all_methods_alike(clean):
 def test_the_manifest_tells_what_ran_and_what_it_cost(clean):
     """The manifest has settings, versions, methods, games with their MD5, and the costs of the run."""
     manifest = json.loads((clean.path / "manifest.json").read_text(encoding="utf-8"))
-    assert {"protocol": "ram-v1", "games": "pong,breakout", "methods": "default", "seed": 0} == manifest["settings"]
+    asked = {"protocol": "ram-v1", "games": "pong,breakout", "methods": "default", "seed": 0}
+    assert asked | {"subjects": list(SUBJECTS), "network": "readout"} == manifest["settings"]
     assert METHODS == [entry["label"] for entry in manifest["methods"]]
     assert ["pong", "breakout"] == [entry["rom_id"] for entry in manifest["games"]]
     assert all(re.fullmatch("[0-9a-f]{32}", entry["rom_md5"]) for entry in manifest["games"])
-    assert {"ok": 24} == manifest["costs"]["statuses"]
+    assert {"ok": N_TASKS} == manifest["costs"]["statuses"]
     assert 2 == manifest["workers"]
-    answer_keys = [api.load_run(clean.path).directory.answer_key(game, 0) for game in ("pong", "breakout")]
+    directory = api.load_run(clean.path).directory
+    answer_keys = [directory.answer_key(subject, game, 0) for subject in SUBJECTS for game in ("pong", "breakout")]
     # No method uses rollouts, but the curves need some beside those that measured the effects.
     assert sum(each.n_rollouts for each in answer_keys) < manifest["costs"]["n_rollouts"]
     assert datetime.fromisoformat(manifest["costs"]["started"]) <= datetime.fromisoformat(manifest["costs"]["ended"])
@@ -227,11 +236,13 @@ def test_a_run_returns_tables_of_the_documented_types(clean):
         (run.failures, FAILURE_TYPES),
     ):
         assert list(types) == list(frame.columns)
-    assert (24, 0) == (len(run.records), len(run.failures))
-    assert METHODS == list(run.records["method"].unique())
+    assert (N_TASKS, 0) == (len(run.records), len(run.failures))
+    for subject in SUBJECTS:
+        methods = [name for name in METHODS if name != NOT_ON[subject]]
+        assert methods == list(run.records.loc[run.records["subject"] == subject, "method"].unique())
     assert {"float64"} == set(run.records[list(UNDEFINED)].dtypes.astype(str))
-    assert METHODS == sorted(run.leaderboard["method"], key=METHODS.index)
-    assert 12 == len(run.per_game)
+    assert [(subject, 6) for subject in SUBJECTS] == list(run.leaderboard["subject"].value_counts(sort=False).items())
+    assert 24 == len(run.per_game)
 
 
 def test_a_finished_run_reads_its_tables(copied):
@@ -246,7 +257,7 @@ def test_a_finished_run_reads_its_tables(copied):
 
 def test_an_unfinished_run_reads_its_units(copied, clean):
     """A run without tables has the rows of what is done, equal to those of the finished run."""
-    make_unfinished(copied, "*/random/*.json", "curves/uniform/pong-*.json")
+    make_unfinished(copied, "*/random/*.json", "curves/uniform/*-pong-*.json")
     run = api.load_run(copied)
     assert not run.is_finished
     complete = api.load_run(clean.path).records
@@ -276,7 +287,7 @@ def test_resume_sweeps_up(copied, clean):
 
 def test_resume_does_what_is_missing_and_nothing_else(copied, clean):
     """Resuming repeats the missing units only, and ends in byte-identical tables."""
-    make_unfinished(copied, "*/random/pong-*.json", "curves/sampler_gradient/breakout-*.json")
+    make_unfinished(copied, "*/random/machine-pong-*.json", "curves/sampler_gradient/machine-breakout-*.json")
     progress = Recorder()
     resumed = api.resume(copied, store=clean.store, progress=progress)
     assert {"measuring effects": 0, "asking sampler_gradient": 0, "measuring curves": 4}.items() <= dict(
@@ -296,7 +307,7 @@ def test_resuming_a_finished_run_changes_nothing(copied, clean):
 
 def test_scoring_again_changes_nothing(copied, clean):
     """Scores are recomputed from the stored claims, byte by byte the same."""
-    for name in FILES - {"oracle/breakout-0.npz", "oracle/pong-0.npz"}:
+    for name in FILES - ARCHIVES:
         (copied / name).write_text("to be written anew", encoding="utf-8")
     api.rescore(copied)
     assert tables(clean.path) == tables(copied)
@@ -324,7 +335,7 @@ def test_loading_what_is_no_run_is_refused(tmp_path):
 RUN_API = """
 from pathlib import Path
 from harness.api import load_run, run
-result = run(games="pong", methods="vanilla_gradient", out={out!r}, store=Path({store!r}), workers=2)
+result = run(games="pong", methods="vanilla_gradient", subject="machine", out={out!r}, store=Path({store!r}), workers=2)
 print(type(result.leaderboard).__name__, list(result.leaderboard["method"]), load_run({out!r}).is_finished)
 """
 
@@ -335,5 +346,6 @@ def test_the_documented_script_works(clean, tmp_path):
     finished = subprocess.run(
         [commands.COMMAND[0], "-c", script], capture_output=True, text=True, check=True, timeout=120
     )
-    assert "DataFrame ['vanilla_gradient', 'oracle', 'random', 'uniform'] True\n" == finished.stdout
+    board = ["vanilla_gradient", "oracle", "random", "uniform"]
+    assert f"DataFrame {board} True\n" == finished.stdout
     assert "" == finished.stderr

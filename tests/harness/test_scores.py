@@ -336,7 +336,8 @@ def test_every_score_says_what_it_is():
         if name != info.column or not all((info.title, info.definition, info.version, info.source))
     ]
     assert [] == incomplete
-    correlations, shares = {"F", "F_log", "spearman"}, {"S", "M", "precision_at_3", "deletion_auc", "insertion_auc"}
+    correlations = {"F", "F_log", "F_partial", "spearman"}
+    shares = {"S", "M", "precision_at_3", "deletion_auc", "insertion_auc"}
     assert dict.fromkeys(correlations, (-1, 1)) | dict.fromkeys(shares, (0, 1)) == {
         name: info.range for name, info in scores.SCORES.items()
     }

@@ -14,7 +14,7 @@ from harness.units import Claim, Curves, OracleOutcome, TaskId, slug
 LONGEST_SLUG = 69
 SAFE = re.compile(r"[a-z0-9_]+(-[0-9a-f]{8})?")
 
-TASK = TaskId(game="pong", state=0, output="ram[54]", regime="content")
+TASK = TaskId(subject="machine", game="pong", state=0, output="ram[54]", regime="content")
 
 
 @given(texts=st.lists(st.text(min_size=1), min_size=2, max_size=6, unique=True))
@@ -54,16 +54,17 @@ def test_long_names_are_cut_and_marked():
 def test_file_names_of_units():
     """Each unit lies below the folder of its kind and method, under the name of its task."""
     digest = slug("ram[54]")
-    assert "oracle/pong-2.json" == OracleOutcome(game="pong", state=2, status="ok").filename
-    assert f"claims/blur/pong-0-{digest}.json" == Claim(task=TASK, method="blur", status="ok").filename
-    assert f"curves/blur/pong-0-{digest}.json" == Curves(task=TASK, method="blur", status="ok").filename
+    assert "oracle/machine-pong-2.json" == OracleOutcome(subject="machine", game="pong", state=2, status="ok").filename
+    assert f"claims/blur/machine-pong-0-{digest}.json" == Claim(task=TASK, method="blur", status="ok").filename
+    assert f"curves/blur/machine-pong-0-{digest}.json" == Curves(task=TASK, method="blur", status="ok").filename
 
 
 def test_units_of_different_tasks_have_different_files():
-    """Game, state, output and method each change the file name."""
-    tasks = [TASK, *(TASK.model_copy(update=each) for each in ({"game": "qbert"}, {"state": 1}, {"output": "ram[5]"}))]
+    """Subject, game, state, output and method each change the file name."""
+    changes = ({"subject": "network"}, {"game": "qbert"}, {"state": 1}, {"output": "ram[5]"})
+    tasks = [TASK, *(TASK.model_copy(update=each) for each in changes)]
     claims = [Claim(task=task, method=method, status="ok") for task in tasks for method in ("blur", "Blur")]
-    assert 8 == len({claim.filename for claim in claims})
+    assert 10 == len({claim.filename for claim in claims})
 
 
 @given(values=st.lists(st.floats(allow_nan=False, allow_infinity=False)))

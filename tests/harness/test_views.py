@@ -18,7 +18,7 @@ from harness.views import (
     leaderboard_view,
     method_view,
     print_game,
-    print_leaderboard,
+    print_leaderboards,
     to_json,
 )
 from oracle.effects import measure
@@ -101,7 +101,8 @@ def test_a_failed_method_is_shown_without_claims(run):
 def test_scores_of_all_methods_on_one_output(run):
     """The scores below the causes are those of this output, of every method."""
     for view, regime in zip(game_view(run, Selection(GAME)), ("content", "position"), strict=True):
-        assert SCORE_COLUMNS == list(view.scores.columns)
+        # What only networks have is left out.
+        assert [name for name in SCORE_COLUMNS if name != "F_partial"] == list(view.scores.columns)
         assert ["edge", "oracle", "blur"] == view.scores["method"].tolist()
         asked = (run.records["game"] == GAME) & (run.records["regime"] == regime)
         expected = run.records.loc[asked, "F"].tolist()
@@ -198,7 +199,7 @@ def test_unknown_method(run):
 
 def test_leaderboard_as_printed(run):
     """The leaderboard has one line per method in the order of the board, and a dash where nothing was timed."""
-    view = leaderboard_view(run)
+    view = leaderboard_view(run, run.boards["machine"])
     assert run.leaderboard["method"].tolist() == view["method"].tolist()
     assert "1.000" == view.loc[view["method"] == "oracle", "F"].iloc[0]
     assert ["—", "—", "—"] == view["seconds/task"].tolist()
@@ -217,17 +218,20 @@ def test_seconds_are_means_over_tasks(tmp_path):
     ]
     for filename, seconds in timed:
         made.directory.add_timing(filename, seconds)
-    view = leaderboard_view(Run(made.directory)).set_index("method")
+    timed_run = Run(made.directory)
+    view = leaderboard_view(timed_run, timed_run.boards["machine"]).set_index("method")
     assert ("0.500", "9.000") == (view.loc["blur", "seconds/task"], view.loc["blur2", "seconds/task"])
 
 
 def test_printed_leaderboard_says_what_is_missing(run, capsys):
     """Below the table stand the excluded games, the failures with the first of them, and how to go on."""
-    print_leaderboard(run)
+    print_leaderboards(run)
     lines = capsys.readouterr().out.splitlines()
     first, second, third = lines[-3:]
-    assert "excluded: casino: no named bytes" == first
-    failures = f"1 failures, see {run.path / 'failures.csv'}; the first: edge {GAME} changed_pixels failed: it raised"
+    assert "excluded: machine casino: no named bytes" == first
+    failures = (
+        f"1 failures, see {run.path / 'failures.csv'}; the first: edge machine {GAME} changed_pixels failed: it raised"
+    )
     assert failures == second
     assert f"unfinished: continue with: veritari run --resume {run.path}" == third
 
@@ -236,7 +240,9 @@ def test_printed_game(run, capsys):
     """The drill-down prints a heading per output, a row per cause, and a bar as long as the effect's share."""
     print_game(run, Selection(GAME))
     printed = capsys.readouterr().out
-    heading = f"{GAME}, state 0 (frame 6, horizon 4): content output ram[0], y(reference) = 113; claims per method"
+    heading = (
+        f"{GAME}, machine, state 0 (frame 6, horizon 4): content output ram[0], y(reference) = 113; claims per method"
+    )
     # A heading is broken where it is wider than its table.
     assert " ".join(printed.split())[: len(heading)] == heading
     rows = [line.split() for line in printed.splitlines() if "ram[1]:set" in line]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from methods.method import Method
-from methods.reads import build_read
+from methods.method import Method, Subject
+from methods.reads import NetworkRead, build_read
 from oracle.intervention import ActionWrite, Cause, Intervention, RamWrite, RegisterWrite
 from oracle.output import Output, changed_pixels_output, content_output
 from oracle.state import Trace
@@ -25,6 +25,7 @@ class Case:
     n_bytes: int = 128
     one_cause: bool = False
     with_geometry: bool = True
+    subject: Subject = "machine"
 
     def __str__(self) -> str:
         """The name of the case in the list of tests."""
@@ -45,6 +46,52 @@ CASES = (
 )
 
 
+@dataclass(frozen=True)
+class NetworkCase:
+    """A small convolutional network to draw, and the shape of its input: (C, H, W) or (T, C, H, W)."""
+
+    seed: int
+    input_shape: tuple[int, ...]
+    inplace: bool = False
+    subject: Subject = "network"
+
+    def __str__(self) -> str:
+        """The name of the case in the list of tests."""
+        return f"network-{'x'.join(map(str, self.input_shape))}-{'inplace-' * self.inplace}{self.seed}"
+
+
+NETWORK_CASES = (
+    NetworkCase(0, (2, 12, 12)),
+    NetworkCase(1, (1, 9, 16)),
+    NetworkCase(2, (2, 12, 12), inplace=True),
+    NetworkCase(3, (3, 2, 12, 10)),
+)
+
+
+class SmallNetwork(torch.nn.Module):
+    """Two convolutions with ReLUs and a linear head with three outputs, frozen, with seeded weights."""
+
+    def __init__(self, case: NetworkCase) -> None:
+        super().__init__()
+        n_channels, height, width = case.input_shape[-3:]
+        n_frames = int(np.prod(case.input_shape[:-3]))
+        self.features = torch.nn.Sequential(
+            torch.nn.Conv2d(n_channels, 4, 3, padding=1),
+            torch.nn.ReLU(inplace=case.inplace),
+            torch.nn.Conv2d(4, 5, 3, stride=2, padding=1),
+            torch.nn.ReLU(inplace=case.inplace),
+        )
+        self.head = torch.nn.Linear(5 * n_frames * -(-height // 2) * -(-width // 2), 3)
+        generator = generator_of(case.seed)
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad=False).normal_(generator=generator)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        """(B, 3); frames are folded into the batch and join before the head."""
+        pictures = inputs.flatten(0, 1) if inputs.ndim == 5 else inputs
+        return self.head(self.features(pictures).reshape(len(inputs), -1))
+
+
 def draw_question(case: Case) -> Question:
     """The question of a case: random RAM, causes of all three kinds (or one), a content and a position output."""
     generator = np.random.default_rng([case.seed, case.n_bytes])
@@ -62,8 +109,34 @@ def draw_question(case: Case) -> Question:
     )
 
 
-def draw_task(case: Case, method: Method) -> Task:
-    """The task of a case as `method` sees it: with the read that it declares."""
+def draw_task(case: Case | NetworkCase, method: Method) -> Task:
+    """The task of a case as `method` sees it: with the read that it declares, or the network."""
+    return draw_network_task(case) if isinstance(case, NetworkCase) else draw_machine_task(case, method)
+
+
+def draw_network_task(case: NetworkCase) -> Task:
+    """A network task: the second of three outputs, at a random input."""
+    question = draw_question(Case(case.seed, CONTENT, n_bytes=6))
+    network = SmallNetwork(case).eval()
+    return Task(
+        protocol=question.protocol,
+        subject="network",
+        game=question.game,
+        state=question.state,
+        output="second",
+        regime="content",
+        ram=torch.as_tensor(question.ram, dtype=torch.float64),
+        causes=question.causes,
+        read=NetworkRead(network, 1, case.input_shape),
+        reference_pool=torch.as_tensor(question.reference_pool, dtype=torch.float64),
+        rollout=_linear_rollout(question, question.outputs[CONTENT]),
+        frames=torch.rand(case.input_shape, generator=generator_of(case.seed + 100)),
+        network=network,
+    )
+
+
+def draw_machine_task(case: Case, method: Method) -> Task:
+    """A machine task, with the read that the method declares."""
     question = draw_question(case)
     output = question.outputs[case.output]
     return Task(

@@ -9,24 +9,25 @@ import numpy as np
 import pytest
 import torch
 
-from methods.method import expected_length
+from methods.method import expected_shape
 from methods.registry import registered, resolve
 from oracle.task import Task
-from tests.methods.tasks import CASES, draw_task, generator_of
+from tests.methods.tasks import CASES, NETWORK_CASES, draw_task, generator_of
 
 METHODS = {name: resolve(name) for name in registered()}
 EVERY = list(METHODS)
-MACHINE = [name for name in EVERY if "machine" in METHODS[name].declaration.subjects]
-# Methods that must ask the read: a failing read is theirs to report.
-READERS = [
-    name
-    for name in MACHINE
-    if METHODS[name].declaration.access == "read" and METHODS[name].declaration.family != "control"
+# Every method on every case of the subjects that it explains.
+TASKS = [
+    (name, case)
+    for name in EVERY
+    for case in (*CASES, *NETWORK_CASES)
+    if case.subject in METHODS[name].declaration.subjects
 ]
+# Methods that must ask the read: a failing read is theirs to report.
+READING = [(name, case) for name, case in TASKS if METHODS[name].declaration.access == "read"]
 
 every_method = pytest.mark.parametrize("name", EVERY)
-machine_method = pytest.mark.parametrize("name", MACHINE)
-every_case = pytest.mark.parametrize("case", CASES, ids=str)
+every_task = pytest.mark.parametrize(("name", "case"), TASKS, ids=str)
 
 
 class ReadFailedError(Exception):
@@ -92,6 +93,7 @@ def claim(name: str, task: Task, seed: int = 11) -> torch.Tensor:
 def tensors_of(task: Task) -> dict[str, tuple]:
     """All that a method could change in a task's tensors: bytes, flags, gradients."""
     named = {"ram": task.ram, "reference_pool": task.reference_pool} | dict(task.read.state_dict())
+    named |= {"frames": task.frames} if task.frames is not None else {}
     return {
         name: (tensor.numpy().tobytes(), tensor.dtype, tensor.shape, tensor.requires_grad, tensor.grad)
         for name, tensor in named.items()
@@ -110,20 +112,18 @@ def global_random_states() -> list[object]:
     return [torch.get_rng_state().tolist(), random.getstate(), algorithm, keys.tolist(), *rest]
 
 
-@machine_method
-@every_case
+@every_task
 def test_answer(name, case):
-    """A claim has one float64 number per byte or cause, all finite, on 128 and 6 bytes, many causes and one."""
+    """A claim has one float64 number per byte, cause or pixel, all finite, on 128 and 6 bytes, many causes and one."""
     task = draw_task(case, METHODS[name])
     answer = claim(name, task)
-    assert (expected_length(METHODS[name].declaration, task),) == answer.shape
+    assert expected_shape(METHODS[name].declaration, task) == answer.shape
     assert torch.float64 == answer.dtype
-    assert answer.shape[0] == torch.isfinite(answer).sum().item()
+    assert answer.numel() == torch.isfinite(answer).sum().item()
     assert not answer.requires_grad
 
 
-@machine_method
-@every_case
+@every_task
 def test_same_generator_same_answer(name, case):
     """The same generator seed gives the same claim, bit by bit, whatever the global generators stand at."""
     first = claim(name, draw_task(case, METHODS[name]))
@@ -133,8 +133,7 @@ def test_same_generator_same_answer(name, case):
     assert first.numpy().tobytes() == second.numpy().tobytes()
 
 
-@machine_method
-@every_case
+@every_task
 def test_task_is_left_as_it_was(name, case):
     """The tensors of the task are byte-identical after a claim, as are its training flag and gradients."""
     task = draw_task(case, METHODS[name])
@@ -144,8 +143,7 @@ def test_task_is_left_as_it_was(name, case):
     assert training == task.read.training
 
 
-@machine_method
-@every_case
+@every_task
 def test_no_hooks_are_left(name, case):
     """No hook is left on the read after a claim."""
     task = draw_task(case, METHODS[name])
@@ -154,8 +152,7 @@ def test_no_hooks_are_left(name, case):
 
 
 @pytest.mark.usefixtures("no_type_checks")
-@machine_method
-@every_case
+@every_task
 def test_global_generators_are_untouched(name, case):
     """A claim leaves the global generators of torch, numpy and Python where they were."""
     task, before = draw_task(case, METHODS[name]), global_random_states()
@@ -163,16 +160,15 @@ def test_global_generators_are_untouched(name, case):
     assert before == global_random_states()
 
 
-@machine_method
-def test_gradient_mode_is_untouched(name):
+@every_task
+def test_gradient_mode_is_untouched(name, case):
     """A claim leaves torch's gradient mode on."""
-    claim(name, draw_task(CASES[0], METHODS[name]))
+    claim(name, draw_task(case, METHODS[name]))
     assert torch.is_grad_enabled()
 
 
 @pytest.mark.usefixtures("no_type_checks")
-@machine_method
-@every_case
+@every_task
 @every_break
 def test_an_error_leaves_nothing_behind(name, case, broken):
     """When the read fails in the middle, no hook stays on it, and tensors and global generators are as before."""
@@ -187,8 +183,7 @@ def test_an_error_leaves_nothing_behind(name, case, broken):
     assert states == global_random_states()
 
 
-@pytest.mark.parametrize("name", READERS)
-@every_case
+@pytest.mark.parametrize(("name", "case"), READING, ids=str)
 def test_a_failing_read_is_reported(name, case):
     """A method that lives on the read passes the read's error on and does not answer instead."""
     task = draw_task(case, METHODS[name])
@@ -218,15 +213,15 @@ def test_label(name):
 
 @every_method
 def test_label_with_parameters(name):
-    """The label of a method with other numbers as parameters resolves to an equal method with those numbers."""
-    numbers = {
-        parameter: default + 1
+    """The label of a method with other parameters resolves to an equal method with those parameters."""
+    others = {
+        parameter: f"{default}other" if isinstance(default, str) else default + 1
         for parameter, default in METHODS[name].defaults().items()
-        if isinstance(default, int | float) and not isinstance(default, bool)
+        if isinstance(default, int | float | str) and not isinstance(default, bool)
     }
-    changed = METHODS[name].with_parameters(**numbers)
-    assert METHODS[name].parameters() | numbers == changed.parameters()
+    changed = METHODS[name].with_parameters(**others)
+    assert METHODS[name].parameters() | others == changed.parameters()
     assert changed.label == resolve(changed.label).label
     assert changed.parameters() == resolve(changed.label).parameters()
-    # One more entry in parentheses than the default's label has, if there is any number to change.
-    assert bool(numbers) == (changed.label != name)
+    # One more entry in parentheses than the default's label has, if there is anything to change.
+    assert bool(others) == (changed.label != name)

@@ -13,11 +13,11 @@ from methods.method import (
     Method,
     NotApplicable,
     checked_attribution,
-    expected_length,
+    expected_shape,
     method,
     require_parameters,
 )
-from tests.methods.tasks import CASES, CONTENT, Case, draw_task, generator_of
+from tests.methods.tasks import CASES, CONTENT, NETWORK_CASES, Case, draw_task, generator_of
 
 GOOD = {"name": "mine", "domain": "ram", "family": "gradient", "access": "read", "source": "a paper"}
 
@@ -96,7 +96,7 @@ def test_name_is_snake_case(name):
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("domain", "bytes", "mine: domain: Input should be 'ram' or 'cause', got 'bytes'"),
+        ("domain", "bytes", "mine: domain: Input should be 'ram', 'cause' or 'pixels', got 'bytes'"),
         ("family", "magic", "mine: family: Input should be 'gradient', .* or 'control', got 'magic'"),
         ("access", "all", "mine: access: Input should be 'read' or 'world', got 'all'"),
         ("read", "soft", "mine: read: Input should be 'sampler' or 'hard', got 'soft'"),
@@ -252,7 +252,7 @@ def test_generator_is_no_parameter():
 def test_wrong_answer(answer, message):
     """An answer that is no vector of finite real numbers is refused, and says which it is, from a claim as well."""
     with pytest.raises(BadMethod, match=message):
-        checked_attribution(answer, 2)
+        checked_attribution(answer, (2,))
 
 
 def test_claim_checks_the_answer():
@@ -277,19 +277,20 @@ def test_claim_checks_the_answer():
 )
 def test_good_answer(answer, expected):
     """Real numbers of any type become float64 without a graph; signs stay, they are the method's own."""
-    values = checked_attribution(answer, 2)
+    values = checked_attribution(answer, (2,))
     assert expected == values.tolist()
     assert torch.float64 == values.dtype
     assert not values.requires_grad
 
 
-def test_expected_length():
-    """A claim has one number per byte, or per cause where the method says so."""
+def test_expected_shape():
+    """A claim has one number per byte, or per cause where the method says so; on a network one per pixel."""
     many, one = Case(0, CONTENT, n_bytes=6), Case(0, CONTENT, n_bytes=6, one_cause=True)
-    assert 6 == expected_length(scaled.declaration, draw_task(many, scaled))
+    assert (6,) == expected_shape(scaled.declaration, draw_task(many, scaled))
     # Five bytes with two causes each, a register and an action.
-    assert 12 == expected_length(bare.declaration, draw_task(many, bare))
-    assert 1 == expected_length(bare.declaration, draw_task(one, bare))
+    assert (12,) == expected_shape(bare.declaration, draw_task(many, bare))
+    assert (1,) == expected_shape(bare.declaration, draw_task(one, bare))
+    assert (2, 12, 12) == expected_shape(scaled.declaration, draw_task(NETWORK_CASES[0], scaled))
     assert [3.0] * 12 == claim(bare, many).tolist()
 
 

@@ -216,4 +216,4 @@ def test_input_gradient_of_many_outputs():
 def test_shapes_are_checked_in_tests():
     """While tests run, an argument of another shape than its signature says is refused."""
     with pytest.raises(jaxtyping.TypeCheckError, match="ram"):
-        input_gradient(OneHotRead(6, 2), torch.zeros(2, 6, dtype=torch.float64))
+        OneHotRead(6, 2)(torch.zeros((), dtype=torch.float64))

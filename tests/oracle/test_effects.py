@@ -246,13 +246,14 @@ def test_poisoning_leaves_no_trace_in_the_effects():
 def test_archive_round_trip_keeps_everything(answer_key):
     """An answer key read back from its archive has equal values and arrays."""
     back = AnswerKey.from_bytes(answer_key.to_bytes(), "toy")
-    arrays = {"effects", "reference_value", "final_ram", "footprints", "reference_ram", "reference_screen"}
+    arrays = {"effects", "reference_value", "moved", "final_ram", "footprints", "reference_ram", "reference_screen"}
     assert answer_key.model_dump(exclude=arrays) == back.model_dump(exclude=arrays)
     for name in sorted(arrays):
         original, restored = getattr(answer_key, name), getattr(back, name)
         assert original.dtype == restored.dtype
         np.testing.assert_array_equal(original, restored)
-    np.testing.assert_array_equal(answer_key.question.reference_pool, back.question.reference_pool)
+    for name, original in answer_key.question.arrays().items():
+        np.testing.assert_array_equal(original, back.question.arrays()[name])
 
 
 def test_archive_round_trip_is_byte_identical(answer_key):

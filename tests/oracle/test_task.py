@@ -33,8 +33,8 @@ def test_the_round_trip_is_byte_identical(question):
 def test_a_question_holds_no_effect(question):
     """Nothing of the answer key is in the archive of a question."""
     values, arrays = unpack(question.to_bytes(), "toy")
-    parts = {"protocol", "subject", "game", "state", "trace", "causes", "outputs", "geometry"}
-    assert (parts, {"reference_pool"}) == (set(values), set(arrays))
+    parts = {"protocol", "subject", "game", "state", "trace", "causes", "outputs", "geometry", "network"}
+    assert (parts, {"reference_pool", "frames"}) == (set(values), set(arrays))
 
 
 @pytest.mark.parametrize("lost", ["causes", "reference_pool"])

@@ -1,0 +1,101 @@
+"""Which network is explained: the readout of a game, or one that a user's function builds."""
+
+import hashlib
+import inspect
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from games.catalog import Game
+from games.errors import VeritariError
+from methods.registry import load_attribute
+from methods.spec import BadSpec
+from oracle.footprint import names_a_position
+from oracle.network import BrokenNetwork, Network
+from oracle.output import network_output
+from oracle.readout import NAME, has_readout, load_readout
+
+
+def network_of(spec: str, game: Game) -> Network:
+    """The network that `spec` names for a game.
+
+    `readout` is ours. Anything else, `path/to/file.py:build` or `package.module:build`, names a function that is called
+    with the game's ROM id, or without an argument, and returns (module, preprocessing, output names). An output whose
+    name says so (`player_x`) counts in the position regime, every other in content.
+
+    Raises:
+        BadSpec: nothing that imports.
+        BrokenNetwork: the function raises or returns something else.
+        DamagedFile: a damaged readout.
+    """
+    if spec == NAME:
+        return load_readout(game)
+    built = _build(spec, game.rom_id)
+    if not isinstance(built, tuple) or len(built) != 3:
+        raise BrokenNetwork(
+            f"{spec}: expected (module, preprocessing, output names), got {type(built).__name__}; return these three"
+        )
+    module, preprocess, names = built
+    _require_module(spec, module)
+    if not callable(preprocess):
+        raise BrokenNetwork(f"{spec}: preprocessing: expected a function, got {type(preprocess).__name__}; correct it")
+    return Network(
+        name=spec,
+        module=module.eval().requires_grad_(requires_grad=False),
+        preprocess=preprocess,
+        outputs=tuple(
+            network_output(name, "position" if names_a_position(name) else "content", column)
+            for column, name in enumerate(_names(spec, names))
+        ),
+    )
+
+
+def _build(spec: str, rom_id: str) -> Any:
+    build = load_attribute(spec)
+    if not callable(build):
+        raise BadSpec(f"{spec}: expected a function, got {type(build).__name__}; name one that builds the network")
+    try:
+        return build(rom_id) if inspect.signature(build).parameters else build()
+    except VeritariError:
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200]
+        raise BrokenNetwork(f"{spec}: expected a network, got {type(error).__name__}: {reason}; mend it") from error
+
+
+def _require_module(spec: str, module: object) -> None:
+    if not isinstance(module, torch.nn.Module):
+        raise BrokenNetwork(f"{spec}: expected a torch.nn.Module, got {type(module).__name__}; return one")
+    tensors: Iterable[torch.Tensor] = (*module.parameters(), *module.buffers())
+    if elsewhere := {str(each.device) for each in tensors} - {"cpu"}:
+        raise BrokenNetwork(f"{spec}: expected it on the cpu, got {', '.join(sorted(elsewhere))}; move it")
+
+
+def _names(spec: str, names: object) -> list[str]:
+    listed = list(names) if isinstance(names, list | tuple) else []
+    if not listed or not all(isinstance(name, str) and name for name in listed) or len(set(listed)) < len(listed):
+        raise BrokenNetwork(f"{spec}: output names: expected a list of different texts, got {names!r:.100}; correct it")
+    return listed
+
+
+def network_exclusion(spec: str, game: Game) -> str:
+    """Why no network looks at this game; empty if one does."""
+    if spec == NAME and not has_readout(game.rom_id):
+        return f"no readout; train one with: veritari readouts train --games {game.rom_id}"
+    return ""
+
+
+def source_sha256(spec: str) -> str:
+    """SHA-256 of the file that builds a user's network; empty for readouts, which are part of our code.
+
+    Raises:
+        BadSpec: nothing that imports.
+    """
+    if spec == NAME:
+        return ""
+    try:
+        return hashlib.sha256(Path(inspect.getfile(inspect.unwrap(load_attribute(spec)))).read_bytes()).hexdigest()  # type: ignore[arg-type]
+    except (TypeError, OSError):
+        return ""
