@@ -106,7 +106,9 @@ class ReadoutCard(BaseModel):
     def shortfall(self, regime: Regime) -> str:
         """Why no byte is explained in this regime."""
         best = self.best(regime)
-        found = f"the best, {best.name}, has {best.r2:.3f}" if best else "no such byte changes in play"
+        is_named = any(_regime(each.name) == regime for each in self.bytes)
+        nothing = "none of them changes in play" if is_named else "the game names none"
+        found = f"the best, {best.name}, has {best.r2:.3f}" if best else nothing
         return f"readout: no {regime} byte with held-out R2 >= {NEEDED_R2}: {found}"
 
 

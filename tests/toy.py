@@ -25,12 +25,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
 from games.catalog import Game, NamedByte
 from games.errors import unknown_name
 from oracle.footprint import sampler_geometry
 from oracle.intervention import ActionWrite, Cause, RamWrite, RegisterWrite
-from oracle.output import Output, changed_pixels_output, content_output
+from oracle.network import Network
+from oracle.output import Output, changed_pixels_output, content_output, network_output
 from oracle.responses import Responses
 from oracle.rollout import ExactRollouts
 from oracle.state import Trace
@@ -69,6 +71,19 @@ PAPER_EFFECTS = (
     ("ram[5]:occlude", 0, 0),
     ("tia[COLUBK]:set", 0, 72),  # 80 pixels less the sprite's 8
     ("joystick:RIGHT", 1, 4),
+)
+
+# A network that looks at one pixel says its brightness in the second frame. In the reference run the ball stands at
+# 109 and 111, so the sprite covers columns 1 to 4, and the pixel beside it has the colour of the background.
+WATCHED_PIXEL = (1, 3, 5)
+# Cause, effect on that brightness. Only these causes move a pixel within two frames; the sprite is 97 darker.
+PAPER_NETWORK_EFFECTS = (
+    ("ram[0]:set", 0),  # 128: columns 8, 9, 0, 1
+    ("ram[0]:occlude", -97),  # 3: columns 3 to 6
+    ("ram[1]:set", 0),  # 34 less, 77: columns 7, 8, 9, 0
+    ("ram[1]:occlude", -97),  # 2 more, 113: columns 3 to 6
+    ("tia[COLUBK]:set", -114),  # 14 instead of 128
+    ("joystick:RIGHT", -97),  # 1 more, 112: columns 2 to 5
 )
 
 # What a `PoisonedMachine` takes ill when it is written to `idle`.
@@ -254,3 +269,23 @@ def toy_game() -> Game:
     """The toy as a game with six named bytes; no ROM belongs to it."""
     rows = tuple(NamedByte(address=address, name=name, source="OCAtari") for address, name in enumerate(CELL_NAMES))
     return Game(rom_id="toy", title="Toy", gymnasium_id="ALE/Toy-v5", rom_md5="0" * 32, named_bytes=rows)
+
+
+class WeightedPixels(torch.nn.Module):
+    """A linear network: each output is a weighted sum of all pixels of both frames."""
+
+    def __init__(self, weights: torch.Tensor) -> None:
+        super().__init__()
+        self.weights = torch.nn.Parameter(weights)
+
+    def forward(self, seen: torch.Tensor) -> torch.Tensor:
+        return torch.einsum("bfrc,kfrc->bk", seen, self.weights)
+
+
+def pixel_network(scale: float = 1.0) -> Network:
+    """The network that says the brightness of `WATCHED_PIXEL`, times `scale`; it sees frames as they are."""
+    weights = torch.zeros(1, 2, N_ROWS, N_COLUMNS)
+    weights[(0, *WATCHED_PIXEL)] = scale
+    return Network(
+        "pixel", WeightedPixels(weights).eval(), lambda frames: frames, (network_output("pixel", "content", 0),)
+    )

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from harness.claims import DEFAULT_BUDGET, CountedRead, CountedRollout, ask, project, task_id
+from harness.claims import (
+    DEFAULT_BUDGET,
+    CountedRead,
+    CountedRollout,
+    ask,
+    hooked,
+    on_causes,
+    project,
+    project_map,
+    task_id,
+)
 from harness.seeds import seed_of
 from harness.world import build_world
 from methods.integrated_gradients import IntegratedGradients
@@ -15,8 +25,17 @@ from methods.vanilla_gradient import vanilla_gradient
 from oracle.effects import measure
 from oracle.errors import BudgetExceeded
 from oracle.intervention import ActionWrite, Cause, RamWrite
+from oracle.network_effects import measure_network
 from oracle.rollout import ExactRollouts
-from tests.toy import BALL_AT_HORIZON, PAPER_EFFECTS, ToyMachine, toy_game, toy_protocol
+from tests.toy import (
+    BALL_AT_HORIZON,
+    PAPER_EFFECTS,
+    PAPER_NETWORK_EFFECTS,
+    ToyMachine,
+    pixel_network,
+    toy_game,
+    toy_protocol,
+)
 
 DECLARED = {"domain": "ram", "family": "perturbation", "access": "read", "source": "a paper"}
 CONTENT, POSITION = 0, 1
@@ -326,3 +345,158 @@ def test_different_draws_differ(question, world):
     ]
     assert 7 == len({claim.values for claim in claims})
     assert claims[0] == claim_of(noise, question, world)
+
+
+# --- networks -------------------------------------------------------------------------------------------------------
+
+PIXELS = {"domain": "pixels", "family": "gradient", "access": "read", "source": "a paper"}
+
+
+@pytest.fixture(scope="module")
+def network_key():
+    """The toy's answer key for a network that says the brightness of one pixel."""
+    return measure_network(toy_protocol(), toy_game(), 0, pixel_network(), ToyMachine)
+
+
+def map_of(asked, network_key, network=None):
+    """What a method says of the network."""
+    question = network_key.question
+    network = network or pixel_network()
+    return ask(question, question.outputs[0], asked, world=no_world, run_seed=0, network=network)
+
+
+def naive_projection(pixels, moved, *, signed):
+    """The claim of each cause, pixel by pixel."""
+    claims = []
+    for shift in moved:
+        total = 0.0
+        for weight, step in zip(pixels.ravel().tolist(), shift.ravel().tolist(), strict=True):
+            total += weight * step if signed else abs(weight) * abs(step)
+        claims.append(abs(total))
+    return claims
+
+
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("shape", [(2, 5, 4), (3, 2, 4, 4), (7,)])
+def test_projection_of_a_map_is_the_replica(shape, signed):
+    """A signed map claims |sum of A dx| of a cause, an unsigned one the sum of |A| |dx|, for inputs of any shape."""
+    generator = np.random.default_rng(5)
+    pixels, moved = generator.normal(size=shape), generator.normal(size=(6, *shape))
+    found = project_map(pixels, moved, signed=signed)
+    np.testing.assert_allclose(naive_projection(pixels, moved, signed=signed), found, rtol=1e-12)
+
+
+def test_projection_laws():
+    """Twice the map claims twice as much; the map's sign counts for nothing; causes keep their order."""
+    generator = np.random.default_rng(6)
+    pixels, moved = generator.normal(size=(2, 3, 3)), generator.normal(size=(5, 2, 3, 3))
+    for signed in (True, False):
+        claim = project_map(pixels, moved, signed=signed)
+        np.testing.assert_allclose(2 * claim, project_map(2 * pixels, moved, signed=signed))
+        np.testing.assert_allclose(claim, project_map(-pixels, moved, signed=signed))
+        np.testing.assert_allclose(claim[::-1], project_map(pixels, moved[::-1], signed=signed))
+    # What moves up cancels what moves down in a signed map only.
+    opposite = np.array([[[[1.0, -1.0]]]])
+    ones = np.ones((1, 1, 2))
+    assert [0.0, 2.0] == [project_map(ones, opposite, signed=signed)[0] for signed in (True, False)]
+
+
+def test_only_maps_are_projected(network_key):
+    """An answer per cause is a claim already."""
+    answer = map_of(vanilla_gradient, network_key)
+    assert answer == on_causes(answer, network_key.moved, domain="cause", signed=True)
+    assert answer.values != on_causes(answer, network_key.moved, domain="pixels", signed=True).values
+
+
+def test_the_gradient_of_a_linear_network_is_its_weights(network_key):
+    """The pixel map of the vanilla gradient is 1 at the watched pixel and 0 elsewhere, and costs one gradient."""
+    answer = map_of(vanilla_gradient, network_key)
+    named = np.argwhere(np.array(answer.values).reshape(2, 8, 10))
+    assert [[1, 3, 5]] == named.tolist()
+    assert (1, 0) == (answer.n_gradients, answer.n_rollouts)
+    claim = on_causes(answer, network_key.moved, domain="pixels", signed=True)
+    assert [abs(float(effect)) for _, effect in PAPER_NETWORK_EFFECTS] == list(claim.values)
+
+
+def test_a_method_sees_the_network(network_key):
+    """A network task shows frames and the network; the read is its explained output, and is differentiated there."""
+    seen = []
+
+    @method("curious_map", **PIXELS)
+    def curious_map(task, *, generator):
+        seen.append(task)
+        return torch.zeros_like(task.frames)
+
+    map_of(curious_map, network_key)
+    [task] = seen
+    assert ("network", "pixel") == (task.subject, task.output)
+    assert network_key.question.frames.tolist() == task.frames.tolist() == task.point.tolist()
+    assert [128.0] == task.read(task.frames).tolist()
+    assert [[128.0], [128.0]] == task.read(torch.stack([task.frames] * 2)).tolist()
+    assert torch.equal(task.network(task.frames[None])[0], task.read(task.frames))
+
+
+@method("overwrites", **PIXELS)
+def overwrites(task, *, generator):
+    """Changes the frames that it was given."""
+    task.frames.zero_()
+    return task.frames
+
+
+@method("retrains", **PIXELS)
+def retrains(task, *, generator):
+    """Changes a weight of the network."""
+    task.network.weights.data.add_(1.0)
+    return torch.zeros_like(task.frames)
+
+
+@method("hooks", **PIXELS)
+def hooks(task, *, generator):
+    """Leaves a hook on the network."""
+    task.network.register_forward_hook(lambda *_: None)
+    return torch.zeros_like(task.frames)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (overwrites, "task: expected its frames as they were, got changed ones; work on a copy"),
+        (retrains, "network: expected its weights as they were, got others in weights; put them back"),
+        (hooks, "network: expected no hooks left, got some on WeightedPixels; remove them in a finally"),
+    ],
+)
+def test_a_changed_network_is_no_answer(network_key, asked, words):
+    """A method that leaves frames, weights or hooks other than it found them has not answered."""
+    with pytest.raises(BadMethod, match=words):
+        map_of(asked, network_key)
+
+
+def test_a_map_has_the_shape_of_the_input(network_key):
+    """One number per number that the network is given: anything else is refused with both shapes."""
+
+    @method("short_map", **PIXELS)
+    def short_map(task, *, generator):
+        return task.frames[1]
+
+    with pytest.raises(BadMethod, match=r"expected shape \(2, 8, 10\), got \(8, 10\); return one number each"):
+        map_of(short_map, network_key)
+
+
+def test_a_method_that_measures_answers_per_cause(network_key):
+    """A method with access to the world keeps its domain on a network: its rollouts say what the network would."""
+    question, network = network_key.question, pixel_network()
+    world = build_world(ExactRollouts(ToyMachine, question.trace), network)
+    everywhere = method("measuring", **DECLARED | {"domain": "cause", "access": "world", "subjects": ("network",)})
+    asked = everywhere(exhaustive.function)
+    answer = ask(question, question.outputs[0], asked, world=lambda: world, run_seed=0, network=network)
+    assert [abs(float(effect)) for _, effect in PAPER_NETWORK_EFFECTS] == list(answer.values)
+    assert 7 == answer.n_rollouts
+
+
+def test_every_kind_of_hook_is_noticed():
+    """Hooks before and behind, forwards and backwards, are found with the name of their part."""
+    for register in ("register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook"):
+        network = torch.nn.Sequential(torch.nn.Linear(1, 1))
+        getattr(network[0], register)(lambda *_: None)
+        assert ["0"] == hooked(network)
+    assert [] == hooked(torch.nn.Linear(1, 1))

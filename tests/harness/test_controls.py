@@ -63,3 +63,28 @@ def test_every_control_has_an_entry():
     assert [(name, name, "control", "control", "cause") for name in CONTROLS] == [
         (entry.label, entry.spec, entry.family, entry.access, entry.domain) for entry in CONTROL_ENTRIES
     ]
+
+
+# Three causes that move two pixels.
+MOVED = np.array([[[1.0, -2.0]], [[0.0, 0.5]], [[-3.0, 0.0]]], dtype=np.float32)
+
+
+def test_controls_of_a_network_are_maps():
+    """On a network `uniform` is a map of ones and `random` one of draws, both projected on what the causes move."""
+    answered = Answered(np.array([4.0, 1.0, 2.0]), MOVED)
+    uniform = CONTROLS["uniform"](answered, generator=np.random.default_rng(0))
+    # How much each cause moves the input: 1 + 2, 0.5, 3.
+    assert [3.0, 0.5, 3.0] == uniform.tolist()
+    first, second = np.random.default_rng(7).random((1, 2))[0]
+    random = CONTROLS["random"](answered, generator=np.random.default_rng(7))
+    assert [first + 2 * second, 0.5 * second, 3 * first] == pytest.approx(random.tolist(), abs=1e-12)
+    assert [4.0, 1.0, 2.0] == CONTROLS["oracle"](answered, generator=np.random.default_rng(0)).tolist()
+
+
+def test_the_uniform_map_knows_nothing_beyond_size():
+    """The uniform map has F_partial 0: it is the size."""
+    answered = Answered(np.array([4.0, 1.0, 2.0]), MOVED)
+    claim = CONTROLS["uniform"](answered, generator=np.random.default_rng(0))
+    size = np.abs(MOVED).sum(axis=(1, 2)).astype(np.float64)
+    assert scores.partial_pearson(claim, answered.effect, size) == 0.0
+    assert scores.pearson(claim, answered.effect) > 0.5

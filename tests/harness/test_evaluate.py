@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from harness.evaluate import evaluate
+from methods.integrated_gradients import IntegratedGradients
 from methods.method import BadMethod, method
 from methods.vanilla_gradient import vanilla_gradient
 from tests.naive import scores as naive
-from tests.toy import PAPER_EFFECTS, ToyMachine, toy_game, toy_protocol
+from tests.toy import PAPER_EFFECTS, ToyMachine, pixel_network, toy_game, toy_protocol
 
 DECLARED = {"domain": "ram", "family": "perturbation", "access": "read", "source": "a paper"}
 CONTENT = [float(abs(effect)) for _, effect, _ in PAPER_EFFECTS]  # 17 108 68 4 0 0 8 4 0 0 0 0 0 1
@@ -183,3 +184,28 @@ def test_a_wrong_answer_ends_the_evaluation():
 
     with pytest.raises(BadMethod, match="attribution: expected finite numbers, got 6 NaN or infinite"):
         scores_of(endless)
+
+
+def scores_on(network, asked):
+    """The scores of a method on what a network says of the toy."""
+    flow = {"protocol": toy_protocol(), "game": toy_game(), "state": 0, "seed": 0, "fresh_machine": ToyMachine}
+    [(_, found)] = evaluate(asked, **flow, network=network)
+    return found
+
+
+@pytest.mark.parametrize("asked", [vanilla_gradient, IntegratedGradients(8)], ids=["vanilla", "integrated"])
+def test_gradients_of_a_linear_network_are_perfect(asked):
+    """On a linear network a signed gradient map claims exactly the effects: F and F_partial are 1."""
+    found = scores_on(pixel_network(), asked)
+    assert near({"F": 1.0, "F_partial": 1.0, "spearman": 1.0}) == {
+        name: found[name] for name in ("F", "F_partial", "spearman")
+    }
+    # Effects 0 97 0 97 114 97 on six causes, two of them without effect: the calibration causes are 0, 0 and 114.
+    assert (6, 4, "ok", 1.0) == tuple(found[name] for name in ("n_causes", "n_true", "status", "S"))
+
+
+def test_a_network_without_weights_is_a_degenerate_task():
+    """A network whose weights are zero gives a degenerate task, which is reported and has no scores."""
+    found = scores_on(pixel_network(scale=0.0), vanilla_gradient)
+    assert ("degenerate", "the effects are all equal: there is nothing to rank") == (found["status"], found["reason"])
+    assert math.isnan(found["F"])

@@ -534,3 +534,79 @@ def test_markdown_says_how_an_interval_was_made(shown, n_games):
     (row,) = markdown_text([board_of(rows, ["blur"])]).splitlines()[4:]
     found = cells_of(row)[list(headings("machine")).index("interval")]
     assert found == re.fullmatch(shown, found).group()
+
+
+# --- networks -------------------------------------------------------------------------------------------------------
+
+
+def on_network(method, game, regime="content", **changes):
+    """One row of `records` about a network."""
+    return record(method, game, regime, **{"subject": "network", "network": "readout", **changes})
+
+
+def both_boards(rows, methods, **settings):
+    """The boards of both subjects."""
+    frame = pd.DataFrame(rows, columns=list(RECORD_TYPES)).astype(RECORD_TYPES)
+    return build_boards(frame, manifest_for(methods, subjects=("machine", "network"), **settings))
+
+
+def test_subjects_are_never_mixed():
+    """Each subject has a board of its own: means, counts and ranks are within it."""
+    rows = [
+        *both("blur", "pong", 0.2, 0.4),
+        *both("edge", "pong", 0.6, 0.8),
+        on_network("blur", "pong", F=0.9),
+        on_network("blur", "pong", "position", F=0.7),
+        on_network("edge", "pong", F=-0.5, n_rollouts=3),
+        on_network("edge", "pong", "position", F=0.1),
+    ]
+    boards = both_boards(rows, ["blur", "edge"])
+    assert ["machine", "network"] == list(boards)
+    machine, network = (board.leaderboard for board in boards.values())
+    assert [("edge", near(0.7), 1), ("blur", near(0.3), 2)] == list(
+        machine[["method", "F", "rank"]].itertuples(index=False, name=None)
+    )
+    # Nothing is published about networks, so a negative F counts as it is.
+    assert [("blur", near(0.8), 1), ("edge", near(-0.2), 2)] == list(
+        network[["method", "F", "rank"]].itertuples(index=False, name=None)
+    )
+    assert [0, 3] == [row_of(frame, "edge")["n_rollouts"] for frame in (machine, network)]
+    assert ["machine"] * 4 + ["network"] * 4 == [
+        subject for board in boards.values() for subject in [*board.leaderboard["subject"], *board.per_game["subject"]]
+    ]
+
+
+def test_a_method_stands_on_the_boards_of_its_subjects():
+    """A method that explains networks only has no row on the machine's board."""
+    methods = ["blur", method_entry("cam", subjects=["network"])]
+    boards = both_boards([record("blur", "pong"), on_network("cam", "pong")], methods)
+    assert [["blur"], ["blur", "cam"]] == [sorted(board.leaderboard["method"]) for board in boards.values()]
+
+
+def test_a_regime_without_output_costs_nobody_a_rank():
+    """Where a network has no output for a regime there is no task: ranks and coverage are full, with a reason."""
+    unread = {"output": "", **UNSCORED, "status": "not_applicable", "reason": "readout: nothing is read"}
+    rows = [on_network("blur", "pong", F=0.5), on_network("blur", "pong", "position", **unread)]
+    board = both_boards(rows, ["blur"])["network"]
+    found = row_of(board.leaderboard, "blur")
+    assert (1, 1.0, 0, 1) == tuple(found[name] for name in ("rank", "coverage", "n_not_applicable", "n_tasks"))
+    assert {"pong position": "readout: nothing is read"} == board.not_applicable
+
+
+def test_columns_are_those_of_the_subject():
+    """What is beyond size stands on the network's board only, what was clipped on the machine's only."""
+    assert ("F_partial" in headings("network"), "F_partial" in headings("machine")) == (True, False)
+    assert ("F_unclipped" in headings("network"), "F_unclipped" in headings("machine")) == (False, True)
+    boards = both_boards([record("blur", "pong"), on_network("blur", "pong", F_partial=0.25)], ["blur"])
+    lines = markdown_text(boards.values()).splitlines()
+    assert ["### Subject machine", "### Subject network"] == [line for line in lines if line.startswith("#")]
+    values = dict(zip(headings("network").values(), cells_of(lines[-1]), strict=True))
+    assert "0.250" == values["F partial"]
+
+
+def test_json_has_a_board_per_subject():
+    """Each board stands for itself in JSON, with the network that it is about."""
+    boards = both_boards([record("blur", "pong"), on_network("blur", "pong")], ["blur"])
+    manifest = manifest_for(["blur"], subjects=("machine", "network"))
+    found = json.loads(json_text(boards.values(), manifest))["boards"]
+    assert [("machine", ""), ("network", "readout")] == [(each["subject"], each["network"]) for each in found]

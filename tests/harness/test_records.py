@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from games.errors import VeritariError
+from harness import scores
 from harness.errors import BadRun
 from harness.grading import UNDEFINED, grade
 from harness.records import (
@@ -23,8 +24,9 @@ from harness.run_directory import CHECKSUMS, RunDirectory
 from harness.units import Claim, Curves, OracleOutcome, TaskId
 from oracle.effects import measure
 from oracle.errors import DamagedFile
+from oracle.network_effects import measure_network
 from tests.harness.test_manifest import game_entry, manifest_of, method_entry
-from tests.toy import PAPER_EFFECTS, ToyMachine, toy_game, toy_protocol
+from tests.toy import PAPER_EFFECTS, PAPER_NETWORK_EFFECTS, ToyMachine, pixel_network, toy_game, toy_protocol
 
 N_CAUSES = len(PAPER_EFFECTS)
 IN_ORDER = tuple(float(value) for value in range(N_CAUSES, 0, -1))
@@ -45,9 +47,9 @@ class HandMade:
         self.directory = RunDirectory(path)
         self.answer_key = answer_key
 
-    def add_state(self, game="toy", state=0, status="ok", reason=""):
+    def add_state(self, game="toy", state=0, status="ok", reason="", subject="machine"):
         """A measured game-state: with its answer key if all went well."""
-        outcome = OracleOutcome(subject="machine", game=game, state=state, status=status, reason=reason)
+        outcome = OracleOutcome(subject=subject, game=game, state=state, status=status, reason=reason)
         if status == "ok":
             question = self.answer_key.question.model_copy(update={"game": game, "state": state})
             kept = self.answer_key.model_copy(update={"question": question})
@@ -384,3 +386,54 @@ def test_a_damaged_table_is_named(run, frame, damage):
         BadRun, match=r"records\.parquet: expected the table that was written, got [^;]+; rebuild it with: veritari"
     ):
         read_parquet(run.directory, "records.parquet")
+
+
+# --- networks -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def network_run(tmp_path):
+    """A run about a network with one content output, on which one method has answered everything."""
+    network = pixel_network()
+    answer_key = measure_network(toy_protocol(), toy_game(), 0, network, ToyMachine)
+    unread = answer_key.model_copy(update={"unmet": (("position", "readout: nothing is read"),)})
+    made = HandMade(tmp_path, unread)
+    made.add_state(subject="network")
+    task = made.task().model_copy(update={"subject": "network"})
+    values = tuple(float(value) for value in range(len(PAPER_NETWORK_EFFECTS)))
+    made.add_claim("blur", task, values=values)
+    made.add_curves("blur", task, deletion=FALLING[:7], insertion=RISING[:7])
+    return made
+
+
+def test_a_record_of_a_network(network_run):
+    """A record of a network names it, and has the score that leaves out how much a cause moves."""
+    on_network = {"subjects": ("network",), "network": {"spec": "readout"}}
+    scored, unread = network_run.tables("blur", **on_network).records.to_dict("records")
+    assert ("network", "readout", "content", "ok") == tuple(
+        scored[name] for name in ("subject", "network", "regime", "status")
+    )
+    effect = np.array([abs(float(effect)) for _, effect in PAPER_NETWORK_EFFECTS])
+    movement = np.abs(network_run.answer_key.moved).sum(axis=(1, 2, 3)).astype(np.float64)
+    claim = np.arange(6.0)
+    assert scores.partial_pearson(claim, effect, movement) == scored["F_partial"]
+    assert scores.pearson(claim, effect) == scored["F"]
+    # A regime that the network has no output for is nobody's task.
+    assert ("position", "", "not_applicable", "readout: nothing is read") == tuple(
+        unread[name] for name in ("regime", "output", "status", "reason")
+    )
+
+
+def test_a_method_has_rows_of_its_subjects_only(network_run):
+    """A method that explains the machine only has no row about a network."""
+    entries = [method_entry("blur"), method_entry("edge", subjects=["machine"])]
+    manifest = manifest_of(games=("toy",), methods=entries, subjects=("network",))
+    assert {"blur"} == set(Tables(network_run.directory, manifest).records["method"])
+
+
+def test_subjects_stand_beneath_each_other(network_run, answer_key):
+    """A run about both has the machine's rows first; each subject has its own archive."""
+    HandMade(network_run.directory.path, answer_key).add_answers("blur")
+    records = network_run.tables("blur", subjects=("machine", "network")).records
+    assert ["machine", "machine", "network", "network"] == records["subject"].tolist()
+    assert ["", "", "readout", "readout"] == records["network"].tolist()

@@ -341,3 +341,43 @@ def test_every_score_says_what_it_is():
     assert dict.fromkeys(correlations, (-1, 1)) | dict.fromkeys(shares, (0, 1)) == {
         name: info.range for name, info in scores.SCORES.items()
     }
+
+
+# --- beyond size ----------------------------------------------------------------------------------------------------
+
+
+def three_columns(largest):
+    """A claim, an effect and a size, of few distinct whole numbers."""
+    number = st.integers(0, largest).map(float)
+    lengths = st.integers(1, 10)
+    return lengths.flatmap(lambda n_causes: st.tuples(*[st.lists(number, min_size=n_causes, max_size=n_causes)] * 3))
+
+
+@given(st.one_of(three_columns(2), three_columns(9), three_columns(255)))
+def test_partial_faithfulness_is_the_replica(all_three):
+    """F_partial is the naive computation in exact fractions, undefined where that is."""
+    claim, effect, size = all_three
+    assert same(naive.partial_pearson(claim, effect, size), scores.partial_pearson(*map(vector, all_three)))
+
+
+@given(three_columns(255), st.integers(1, 9), st.integers(-9, 9))
+def test_size_itself_is_worth_nothing(all_three, scale, offset):
+    """A claim that follows from the size alone has F_partial 0, whatever its F."""
+    _, effect, size = all_three
+    expected = naive.partial_pearson(size, effect, size)
+    assert same(expected, scores.partial_pearson(scale * vector(size) + offset, vector(effect), vector(size)))
+    assert math.isnan(expected) or expected == 0.0
+
+
+@given(three_columns(255), st.integers(-9, 9))
+def test_what_size_explains_does_not_count(all_three, share):
+    """Adding any multiple of the size to a claim leaves F_partial as it is."""
+    claim, effect, size = map(vector, all_three)
+    assume(not naive.all_equal(naive._residuals(claim.tolist(), size.tolist())))
+    assert same(scores.partial_pearson(claim, effect, size), scores.partial_pearson(claim + share * size, effect, size))
+
+
+def test_partial_faithfulness_of_a_size_that_says_nothing():
+    """Where all causes move the input alike, F_partial is F."""
+    claim, effect = vector([1, 5, 2, 8]), vector([2, 4, 3, 9])
+    assert same(scores.pearson(claim, effect), scores.partial_pearson(claim, effect, vector([3, 3, 3, 3])))

@@ -47,6 +47,26 @@ def log_pearson(claim: Numbers, effect: Numbers) -> float:
     return pearson(_logarithms(claim), _logarithms(effect))
 
 
+def partial_pearson(claim: Numbers, effect: Numbers, size: Numbers) -> float:
+    """F_partial: F of what is left of both after the line over the size; 0 if nothing is left of the claim."""
+    if all_equal(effect) or len(effect) <= 2:
+        return math.nan
+    claim_rest, effect_rest = _residuals(claim, size), _residuals(effect, size)
+    if all_equal(effect_rest):
+        return math.nan
+    return 0.0 if all_equal(claim_rest) else pearson(claim_rest, effect_rest)
+
+
+def _residuals(values: Numbers, size: Numbers) -> list[Fraction]:
+    """What is left of the values after the least-squares line over the size, which is flat if that is constant."""
+    exact, sizes = [Fraction(value) for value in values], [Fraction(value) for value in size]
+    values_mean, size_mean = mean(exact), mean(sizes)
+    variance = sum((each - size_mean) ** 2 for each in sizes)
+    covariance = sum((one - size_mean) * (other - values_mean) for one, other in zip(sizes, exact, strict=True))
+    slope = covariance / variance if variance else Fraction(0)
+    return [value - values_mean - slope * (each - size_mean) for value, each in zip(exact, sizes, strict=True)]
+
+
 def _logarithms(values: Numbers) -> list[float]:
     average = mean([Fraction(value) for value in values])
     return [math.log1p(Fraction(value) / average) for value in values]

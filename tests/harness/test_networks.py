@@ -1,0 +1,113 @@
+"""Networks that a user's function builds: what is accepted, and one clear line for everything else."""
+
+import pytest
+import torch
+
+from games.catalog import game
+from harness.networks import network_exclusion, network_of, source_sha256
+from methods.spec import BadSpec
+from oracle.network import BrokenNetwork
+from tests.toy import toy_game
+
+GOOD = """
+import torch
+
+def build():
+    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(2, 3))
+    return network, lambda frames: frames[:, :1, 0], ["q", "player_x", "v"]
+"""
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A file with this text; the specification of its function `build`."""
+
+    def write(text):
+        file = tmp_path / "mine.py"
+        file.write_text(text, encoding="utf-8")
+        return f"{file}:build"
+
+    return write
+
+
+def test_a_built_network_is_explained_output_by_output(written):
+    """Every named output is explained; its name says whether it counts as position; the network is frozen."""
+    spec = written(GOOD)
+    network = network_of(spec, toy_game())
+    assert spec == network.name
+    assert [("q", "content", 0), ("player_x", "position", 1), ("v", "content", 2)] == [
+        (output.name, output.regime, output.network_column) for output in network.outputs
+    ]
+    assert [False, False] == [parameter.requires_grad for parameter in network.module.parameters()]
+    assert not network.module.training
+    # Nobody can vouch that it is the same tomorrow.
+    assert "" == network.identity
+
+
+def test_the_function_may_ask_for_the_game(written):
+    """A function that takes an argument is given the game's ROM id."""
+    spec = written(GOOD.replace("build()", "build(game)").replace('"q"', "game"))
+    assert "toy" == network_of(spec, toy_game()).outputs[0].name
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("return torch.nn.Linear(2, 1)", r"expected \(module, preprocessing, output names\), got Linear; return these"),
+        ("return torch.nn.Linear(2, 1), abs", r"expected \(module, preprocessing, output names\), got tuple; return"),
+        ("return abs, abs, ['v']", "expected a torch.nn.Module, got builtin_function_or_method; return one"),
+        ("return torch.nn.Linear(2, 1), None, ['v']", "preprocessing: expected a function, got NoneType; correct it"),
+        ("return torch.nn.Linear(2, 1), abs, []", r"output names: expected a list of different texts, got \[\]; corr"),
+        ("return torch.nn.Linear(2, 1), abs, ['v', 'v']", r"output names: expected a list of different texts, got \["),
+        ("return torch.nn.Linear(2, 1), abs, 'value'", "output names: expected a list of different texts, got 'value'"),
+        ("return torch.nn.Linear(2, 1, device='meta'), abs, ['v']", "expected it on the cpu, got meta; move it"),
+        ("raise OSError('no such checkpoint')", "expected a network, got OSError: no such checkpoint; mend it"),
+    ],
+)
+def test_what_is_no_network_is_told(written, body, words):
+    """Whatever else a function returns or raises is one line that names it."""
+    with pytest.raises(BrokenNetwork, match=f"^.*mine.py:build: {words}"):
+        network_of(written(f"import torch\n\ndef build():\n    {body}\n"), toy_game())
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("nothing", "nothing: expected path/to/file.py:name or package.module:name, got no colon; correct it"),
+        (
+            "no_such_package_here:build",
+            "module no_such_package_here: expected something that imports, got ModuleNotFound",
+        ),
+        ("nowhere/mine.py:build", "nowhere/mine.py: expected a Python file, got none there; check the path"),
+        ("tests.toy:absent", "tests.toy: expected something named 'absent', got none; it has: "),
+        ("tests.toy:N_ROWS", "tests.toy:N_ROWS: expected a function, got int; name one that builds the network"),
+    ],
+)
+def test_a_specification_that_leads_nowhere_is_told(spec, words):
+    """A specification without a colon, module, file or function is one line with what to do."""
+    with pytest.raises(BadSpec, match=words):
+        network_of(spec, toy_game())
+
+
+def test_a_game_without_a_readout_is_excluded():
+    """A game without a readout is excluded with the command that trains one; a built network has no such gap."""
+    advice = "no readout; train one with: veritari readouts train --games adventure"
+    assert advice == network_exclusion("readout", game("adventure"))
+    assert "" == network_exclusion("readout", game("pong"))
+    assert "" == network_exclusion("mine.py:build", game("adventure"))
+
+
+def test_the_source_of_a_network_is_known_by_its_hash(written):
+    """The hash is that of the file, so an edit between two sessions of a run is noticed; readouts are our own code."""
+    spec = written(GOOD)
+    first = source_sha256(spec)
+    assert 64 == len(first)
+    assert first != source_sha256(written(GOOD + "\n"))
+    assert "" == source_sha256("readout")
+
+
+def test_weights_may_not_be_trained_on():
+    """The modules of a readout are frozen: a method's gradient is the input's alone."""
+    network = network_of("readout", game("pong"))
+    assert {False} == {parameter.requires_grad for parameter in network.module.parameters()}
+    assert isinstance(network.module.features[1], torch.nn.ReLU)
