@@ -316,6 +316,11 @@ def methods_check(
     *,
     protocol: ProtocolName = "ram-v1",
     game: Annotated[str, typer.Option(help="The game it is asked about.")] = "pong",
+    subject: Annotated[
+        str | None,
+        typer.Option(help="On what: machine, network, or both with a comma; all that it explains if not given."),
+    ] = None,
+    network: NetworkSpec = "readout",
     seed: Seed = 0,
     timeout: Timeout = 120.0,
     memory: Memory = 4.0,
@@ -323,17 +328,17 @@ def methods_check(
 ) -> None:
     """Check that a method keeps the contract; what to run while writing one."""
     typer.echo(f"veritari methods check: {spec} on {game}", err=True)
-    import pandas as pd
-
     from harness.check import check_method
+    from harness.plan import parse_subjects
     from harness.pool import Limits
-    from harness.terminal import print_table, print_text
-    from harness.views import to_json
+    from harness.terminal import print_text
+    from harness.trial import Trial
+    from harness.views import findings_json, print_findings
 
-    verdicts = check_method(spec, protocol_name=protocol, rom_id=game, seed=seed, limits=Limits(1, timeout, memory))
-    table = pd.DataFrame([vars(verdict) for verdict in verdicts])
-    print_text(to_json(table)) if json else print_table(table, title=spec)
-    if not table["kept"].all():
+    subjects = None if subject is None else parse_subjects(subject)
+    found = check_method(spec, Trial(protocol, game, seed, subjects, network), Limits(1, timeout, memory))
+    print_text(findings_json(found)) if json else print_findings(found, title=spec)
+    if not all(verdict.kept for verdict in found.verdicts):
         raise typer.Exit(FAILED)
 
 

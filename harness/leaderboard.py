@@ -34,6 +34,7 @@ class Board:
         per_game: one row per method and game, in the order of the run.
         excluded: reason by game (and state, where a protocol has several) that nobody is scored on.
         not_applicable: reason by game and regime that the explained network has no output for.
+        degenerate: reason by game and regime with nothing to rank.
     """
 
     subject: str
@@ -41,6 +42,7 @@ class Board:
     per_game: pd.DataFrame
     excluded: dict[str, str]
     not_applicable: dict[str, str]
+    degenerate: dict[str, str]
 
 
 def build_boards(records: pd.DataFrame, manifest: Manifest) -> dict[str, Board]:
@@ -76,6 +78,7 @@ def _build_board(records: pd.DataFrame, manifest: Manifest, subject: str) -> Boa
         per_game=per_game,
         excluded=_reasons(records, "excluded", manifest),
         not_applicable=_reasons(records[records["output"] == ""], "not_applicable", manifest),
+        degenerate=_reasons(records, "degenerate", manifest),
     )
 
 
@@ -252,6 +255,7 @@ def json_text(boards: Iterable[Board], manifest: Manifest) -> str:
                 ],
                 "excluded": board.excluded,
                 "not_applicable": board.not_applicable,
+                "degenerate": board.degenerate,
             }
             for board in boards
         ],

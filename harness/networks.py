@@ -8,17 +8,19 @@ from typing import Any
 
 import torch
 
-from games.catalog import Game
+from games.catalog import Game, game
 from games.errors import VeritariError
+from harness.seeds import seed_global_generators, seed_of
 from methods.registry import load_attribute
 from methods.spec import BadSpec
 from oracle.footprint import names_a_position
 from oracle.network import BrokenNetwork, Network
 from oracle.output import network_output
 from oracle.readout import NAME, has_readout, load_readout
+from oracle.task import Question
 
 
-def network_of(spec: str, game: Game) -> Network:
+def network_of(spec: str, played: Game) -> Network:
     """The network that `spec` names for a game.
 
     `readout` is ours. Anything else, `path/to/file.py:build` or `package.module:build`, names a function that is called
@@ -31,8 +33,8 @@ def network_of(spec: str, game: Game) -> Network:
         DamagedFile: a damaged readout.
     """
     if spec == NAME:
-        return load_readout(game)
-    built = _build(spec, game.rom_id)
+        return load_readout(played)
+    built = _build(spec, played.rom_id)
     if not isinstance(built, tuple) or len(built) != 3:
         raise BrokenNetwork(
             f"{spec}: expected (module, preprocessing, output names), got {type(built).__name__}; return these three"
@@ -52,8 +54,26 @@ def network_of(spec: str, game: Game) -> Network:
     )
 
 
+def network_for(question: Question) -> Network | None:
+    """The network that a question is about, built anew; None for the machine.
+
+    Raises:
+        BrokenNetwork: it has other weights than those that the effects were measured with.
+    """
+    if not question.network:
+        return None
+    network = network_of(question.network, game(question.game))
+    if network.weights_sha256() != question.network_sha256:
+        raise BrokenNetwork(
+            f"{question.network}: expected the same weights whenever it is built, got others; load them from a file"
+        )
+    return network
+
+
 def _build(spec: str, rom_id: str) -> Any:
     build = load_attribute(spec)
+    # Weights that are drawn must be the same in every process.
+    seed_global_generators(seed_of(0, "network", spec, rom_id))
     if not callable(build):
         raise BadSpec(f"{spec}: expected a function, got {type(build).__name__}; name one that builds the network")
     try:
@@ -80,10 +100,10 @@ def _names(spec: str, names: object) -> list[str]:
     return listed
 
 
-def network_exclusion(spec: str, game: Game) -> str:
+def network_exclusion(spec: str, played: Game) -> str:
     """Why no network looks at this game; empty if one does."""
-    if spec == NAME and not has_readout(game.rom_id):
-        return f"no readout; train one with: veritari readouts train --games {game.rom_id}"
+    if spec == NAME and not has_readout(played.rom_id):
+        return f"no readout; train one with: veritari readouts train --games {played.rom_id}"
     return ""
 
 

@@ -115,7 +115,8 @@ def describe_network(settings: Settings, rom_ids: Sequence[str], limits: Limits)
         arguments = (settings.network, rom_ids[0], str(answer))
         report = run_job(Job(work.describe_network, arguments, pid_file=Path(f"{answer}.pid")), limits)
         if report.status != "ok":
-            raise WrongUsage(f"--network: {report.text}")
+            name = "" if settings.network in report.text else f"{settings.network}: "
+            raise WrongUsage(f"--network: {name}{report.text}")
         return NetworkEntry.model_validate_json(answer.read_bytes())
 
 

@@ -2,6 +2,10 @@
 
 import hashlib
 import json
+import random
+
+import numpy as np
+import torch
 
 
 def seed_of(run_seed: int, *identity: object) -> int:
@@ -13,3 +17,10 @@ def seed_of(run_seed: int, *identity: object) -> int:
     # As JSON, so that no text can look like two.
     text = json.dumps([str(part) for part in (run_seed, *identity)])
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def seed_global_generators(seed: int) -> None:
+    """For foreign code that draws from them: what it does must not depend on the process that it runs in."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002  # the very generator that such code draws from
+    torch.manual_seed(seed)

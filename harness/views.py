@@ -11,6 +11,7 @@ import pandas as pd
 from games.catalog import game as game_of
 from games.errors import unknown_name
 from harness.api import Run
+from harness.check import Findings
 from harness.errors import WrongUsage
 from harness.leaderboard import ONLY_FOR, Board, headings, plain_number, printed
 from harness.terminal import bar, print_table, print_text
@@ -29,6 +30,9 @@ SCORE_COLUMNS = [
     "status",
     "reason",
 ]
+RANDOMISATION = (
+    "cascading weight randomisation (Adebayo et al. 2018): rank correlation with the map of the trained network"
+)
 GAME_COLUMNS = ["subject", "game", "F", "F_content", "F_position", "F_partial", "S", "M", "note"]
 
 
@@ -55,7 +59,12 @@ def print_leaderboards(run: Run) -> None:
             title=f"{settings.protocol}, {about}, games {settings.games}, seed {settings.seed}",
             n_key_columns=2,
         )
-        for what, reasons in (("excluded", board.excluded), ("not applicable", board.not_applicable)):
+        left_out = {
+            "excluded": board.excluded,
+            "not applicable": board.not_applicable,
+            "degenerate": board.degenerate,
+        }
+        for what, reasons in left_out.items():
             for name, reason in reasons.items():
                 print_text(f"{what}: {board.subject} {name}: {reason}")
     failures = run.failures
@@ -200,6 +209,21 @@ def print_game(run: Run, selection: Selection) -> None:
         heading = f"{view.game}, {view.subject}, {at}: {y}"
         print_table(causes, title=f"{heading}; claims per method", n_key_columns=2)
         print_table(view.scores, title=f"{view.game}, {view.subject}: scores on {view.output}")
+
+
+def print_findings(found: Findings, *, title: str) -> None:
+    """What a check of a method found: the verdicts, then how its maps of networks change with random weights."""
+    print_table(pd.DataFrame([vars(verdict) for verdict in found.verdicts]), title=title)
+    if not found.randomisation:
+        return
+    curves = pd.DataFrame([vars(point) for point in found.randomisation])
+    curves["bar"] = [bar(max(share, 0.0)) for share in curves["absolute"]]
+    print_table(curves, title=RANDOMISATION, n_key_columns=2)
+
+
+def findings_json(found: Findings) -> str:
+    """The same as JSON; without a network, `randomisation` is empty."""
+    return to_json({"verdicts": [*map(vars, found.verdicts)], "randomisation": [*map(vars, found.randomisation)]})
 
 
 def to_json(value: Any) -> str:

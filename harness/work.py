@@ -9,11 +9,11 @@ import hashlib
 import inspect
 import json
 import os
-import random
 import resource
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -26,8 +26,9 @@ from games.errors import UnknownName, VeritariError
 from harness.claims import ask
 from harness.curves import CurveMeter, measure_curves
 from harness.manifest import MethodEntry, NetworkEntry
-from harness.networks import network_of, source_sha256
-from harness.seeds import seed_of
+from harness.networks import network_for, network_of, source_sha256
+from harness.sanity import parametrised_layers, randomised
+from harness.seeds import seed_global_generators, seed_of
 from harness.units import Claim
 from harness.world import world_of
 from methods.method import BadMethod, Method, NotApplicable
@@ -37,6 +38,7 @@ from oracle import readout_training
 from oracle.effects import AnswerKey, measure
 from oracle.emulator import Emulator
 from oracle.errors import DamagedFile, InvalidState
+from oracle.network import Network
 from oracle.network_effects import measure_network
 from oracle.output import Output
 from oracle.protocol import protocol
@@ -128,6 +130,17 @@ def _describe_network(spec: str, played: Game, answer: Path) -> str:
     return ""
 
 
+def list_layers(spec: str, rom_id: str, answer: str) -> Report:
+    """Which layers of a network can be randomised, from the output back to the input; writes a list of names."""
+    return _guarded(lambda: _list_layers(spec, game(rom_id), Path(answer)))
+
+
+def _list_layers(spec: str, played: Game, answer: Path) -> str:
+    _sign(answer)
+    _write(answer, json.dumps(parametrised_layers(network_of(spec, played).module)))
+    return ""
+
+
 def _file_sha256(method: Method) -> str:
     defining = getattr(method, "function", type(method))
     try:
@@ -178,23 +191,52 @@ def _save(store: Store, key: str, answer_key: AnswerKey) -> str:
     return ""
 
 
+class Asked(NamedTuple):
+    """What a method is asked: one output of a question."""
+
+    spec: str
+    question_path: str
+    output_name: str
+    run_seed: int
+
+
+class Randomisation(NamedTuple):
+    """How many layers of the network get random weights, from the output back, and which draw of them it is."""
+
+    n_layers: int
+    draw: int
+
+
 def claim(spec: str, question_path: str, output_name: str, run_seed: int, answer: str) -> Report:
     """Ask one method about one output; writes a `Claim`. Runs foreign code: nothing it does may get out of here."""
-    return _guarded(lambda: _claim(spec, Path(question_path), output_name, run_seed, Path(answer)))
+    return _guarded(lambda: _claim(Asked(spec, question_path, output_name, run_seed), Path(answer)))
 
 
-def _claim(spec: str, question_path: Path, output_name: str, run_seed: int, answer: Path) -> str:
+def claim_randomised(asked: Asked, randomisation: Randomisation, answer: str) -> Report:
+    """As `claim`, about a network that has forgotten its top layers; the method's own seed is the same."""
+    return _guarded(lambda: _claim(asked, Path(answer), randomisation))
+
+
+def _claim(asked: Asked, answer: Path, randomisation: Randomisation | None = None) -> str:
     _sign(answer)
-    question = _question(question_path)
-    output = _output(question, output_name)
+    question = _question(Path(asked.question_path))
+    output = _output(question, asked.output_name)
     # A new instance, and known global generators: the answer depends on nothing that was asked here before.
-    method = resolve(spec)
-    _seed_global_generators(seed_of(run_seed, question.game, question.state, output_name, spec))
+    method = resolve(asked.spec)
     # Built for this call alone: nothing that a method does to it is there for the next.
-    network = network_of(question.network, game(question.game)) if question.network else None
-    given = ask(question, output, method, world=lambda: world_of(question), run_seed=run_seed, network=network)
+    network = network_for(question)
+    if network and randomisation:
+        network = _forgetful(network, randomisation, asked.run_seed)
+    seed_global_generators(seed_of(asked.run_seed, question.game, question.state, output.name, asked.spec))
+    given = ask(question, output, method, world=lambda: world_of(question), run_seed=asked.run_seed, network=network)
     _write(answer, given.model_dump_json())
     return ""
+
+
+def _forgetful(network: Network, randomisation: Randomisation, run_seed: int) -> Network:
+    # The draw alone decides: a layer has the same weights at every point of a curve, and for every method.
+    generator = torch.Generator().manual_seed(seed_of(run_seed, "randomisation", randomisation.draw))
+    return replace(network, module=randomised(network.module, randomisation.n_layers, generator=generator))
 
 
 def curves(question_path: str, claim_path: str, answer: str) -> Report:
@@ -256,13 +298,6 @@ def _meter(question_path: Path, output: Output) -> CurveMeter:
 @lru_cache(maxsize=4)
 def _question(path: Path) -> Question:
     return Question.from_bytes(path.read_bytes(), str(path))
-
-
-def _seed_global_generators(seed: int) -> None:
-    """For methods that draw from them against the contract: their answer must not depend on the number of workers."""
-    random.seed(seed)
-    np.random.seed(seed % 2**32)  # noqa: NPY002  # the very generator that such a method draws from
-    torch.manual_seed(seed)
 
 
 def _output(question: Question, name: str) -> Output:

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import UInt8
 
 from games.catalog import game
-from harness.networks import network_of
+from harness.networks import network_for
 from oracle.emulator import Emulator
 from oracle.intervention import Intervention
 from oracle.network import N_FRAMES, Network
@@ -62,10 +61,15 @@ def build_world(rollouts: ExactRollouts, network: Network | None = None) -> Worl
 
 def world_of(question: Question) -> World:
     """The world of a question's game-state, kept between calls: booting it takes longer than a rollout."""
-    return _kept_world(question.game, question.trace, question.network)
+    key = (question.game, question.trace, question.network_sha256)
+    if key not in _kept_worlds:
+        played = game(question.game)
+        while len(_kept_worlds) >= WORLDS_KEPT:
+            _kept_worlds.pop(next(iter(_kept_worlds)))
+        rollouts = ExactRollouts(lambda: Emulator(played), question.trace)
+        _kept_worlds[key] = build_world(rollouts, network_for(question))
+    return _kept_worlds[key]
 
 
-@lru_cache(maxsize=WORLDS_KEPT)
-def _kept_world(rom_id: str, trace: Trace, network: str) -> World:
-    played = game(rom_id)
-    return build_world(ExactRollouts(lambda: Emulator(played), trace), network_of(network, played) if network else None)
+# Oldest first.
+_kept_worlds: dict[tuple[str, Trace, str], World] = {}

@@ -1,5 +1,6 @@
 """A neural network that looks at the screen, as a subject: frames -> preprocessing -> network -> one of its outputs."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -56,6 +57,14 @@ class Network:
     outputs: tuple[Output, ...]
     unmet: tuple[tuple[Regime, str], ...] = ()
     identity: str = ""
+
+    def weights_sha256(self) -> str:
+        """SHA-256 over names, types and values of parameters and buffers."""
+        digest = hashlib.sha256()
+        for name, value in self.module.state_dict().items():
+            digest.update(f"{name} {value.dtype} {tuple(value.shape)}\0".encode())
+            digest.update(value.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+        return digest.hexdigest()
 
     def look(self, frames: Frames) -> Input:
         """What the network is given, without a batch axis.

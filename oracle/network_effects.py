@@ -57,6 +57,7 @@ def measure_network(
         outputs=outputs,
         geometry=None,
         network=network.name,
+        network_sha256=network.weights_sha256(),
         reference_pool=rollouts.prefix_ram,
         frames=seen,
     )

@@ -48,8 +48,9 @@ class Question(BaseModel):
     causes: tuple[Cause, ...]
     outputs: tuple[Output, ...]
     geometry: SamplerGeometry | None
-    # Of subject `network`: which one is explained.
+    # Of subject `network`: which one is explained, and a hash of its weights.
     network: str = ""
+    network_sha256: str = ""
     # RAM after every frame of the prefix. Kept out of the JSON text: an array travels beside it.
     reference_pool: UInt8[np.ndarray, "frame byte"] = Field(exclude=True)
     # Of subject `network`: its input in the reference run, without a batch axis; empty for the machine.

@@ -3,11 +3,14 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from typer.testing import CliRunner
 
+from games.catalog import game
 from harness.cli import app
+from harness.networks import network_of
 from methods.reads import input_gradient
 from methods.registry import resolve
 from tests.methods.tasks import CASES, draw_task
@@ -27,12 +30,21 @@ def test_method_in_five_lines_works(tmp_path: Path) -> None:
     torch.testing.assert_close(expected, method.claim(task, generator=torch.Generator()), rtol=0, atol=0)
 
 
+def test_network_of_the_example_works(tmp_path: Path) -> None:
+    """The README's example network builds and says two numbers of two frames of a screen."""
+    code = re.search(r"```python\n(# my_network\.py.*?)```", README, flags=re.DOTALL)
+    (tmp_path / "my_network.py").write_text(code[1] if code else "", encoding="utf-8")
+    network = network_of(f"{tmp_path}/my_network.py:build", game("pong"))
+    seen = network.look(np.zeros((2, 210, 160), np.uint8))
+    assert ((2, 84, 84), 2) == (seen.shape, len(network.values(seen)))
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_exist(command: str) -> None:
     """Every command of the README exists with the options it is shown with."""
     words = command.split()
     names = [word for word in words if re.fullmatch(r"[a-z]+", word)]
-    subcommands = names[:2] if names[0] in ("methods", "games") else names[:1]
+    subcommands = names[:2] if names[0] in ("methods", "games", "readouts") else names[:1]
     shown = CliRunner().invoke(app, [*subcommands, "--help"], terminal_width=200)
     missing = [word for word in words if word.startswith("--") and word not in shown.output]
     assert (0, []) == (shown.exit_code, missing)

@@ -238,10 +238,24 @@ def test_methods_are_listed(command):
 def test_a_good_method_is_checked(command):
     """`veritari methods check` of a method that keeps the contract says so for each requirement, and exits with 0."""
     finished = command("methods", "check", "sampler_gradient", "--json")
-    verdicts = json.loads(finished.out)
+    found = json.loads(finished.out)
+    verdicts = found["verdicts"]
     assert (0, [True] * 7) == (finished.code, [each["kept"] for each in verdicts])
     asked = ["answers with one finite number each", "leaves its task unchanged", "same answer for the same generator"]
     assert ["loads and describes itself", *asked, *asked] == [each["requirement"] for each in verdicts]
+    # It does not explain networks.
+    assert [] == found["randomisation"]
+
+
+def test_a_method_is_checked_on_a_network(command):
+    """`veritari methods check` prints the verdicts, then one row per output and layer with a bar for the absolute."""
+    finished = command("methods", "check", "vanilla_gradient", "--subject", "network")
+    title = "cascading weight randomisation (Adebayo et al. 2018): rank correlation with the map of the trained network"
+    verdicts, _, curves = " ".join(finished.out.split()).partition(title)
+    assert (0, 2) == (finished.code, verdicts.count("its map depends on the network's weights pong network readout["))
+    assert "output layer absolute signed bar" in curves
+    layers = ["head", "features.4", "features.2", "features.0"]
+    assert [*layers, *layers] == [word for word in curves.split() if word in layers]
 
 
 @pytest.mark.parametrize(
@@ -255,7 +269,7 @@ def test_a_good_method_is_checked(command):
 def test_a_broken_method_is_found_out(command, name, detail):
     """`veritari methods check` of a broken method says what is wrong, and exits with 1."""
     finished = command("methods", "check", plugin(name), "--timeout", 20, "--json")
-    broken = [each["detail"][: len(detail)] for each in json.loads(finished.out) if not each["kept"]]
+    broken = [each["detail"][: len(detail)] for each in json.loads(finished.out)["verdicts"] if not each["kept"]]
     assert (1, {detail}) == (finished.code, set(broken))
 
 
@@ -358,6 +372,14 @@ WRONG = {
     "an unknown method to check": (
         ("methods", "check", "sampler"),
         "unknown method 'sampler'; did you mean sampler_gradient",
+    ),
+    "an unknown subject to check": (
+        ("methods", "check", "grad_cam", "--subject", "pixels"),
+        "unknown subject 'pixels'. Known: machine, network",
+    ),
+    "no network to check": (
+        ("methods", "check", "grad_cam", "--network", "nowhere.py:build"),
+        "--network: nowhere.py: expected a Python file, got none there; ",
     ),
     "an unknown game to verify": (("verify", "--games", "pongg"), "unknown game or set 'pongg'; did you mean pong"),
 }

@@ -229,8 +229,10 @@ def test_not_applicable_is_left_out_of_means_and_ranks():
 def test_degenerate_tasks_are_left_out_for_all():
     """A task with nothing to rank takes no coverage away and counts in no mean."""
     rows = [record("blur", "pong", F=0.6), record("blur", "qbert", **UNSCORED, status="degenerate", reason="equal")]
-    found = row_of(board_of(rows, ["blur"]).leaderboard, "blur")
+    board = board_of(rows, ["blur"])
+    found = row_of(board.leaderboard, "blur")
     assert (near(0.6), 1.0, 1, 1) == (found["F"], found["coverage"], found["n_games"], found["rank"])
+    assert {"qbert content": "equal"} == board.degenerate
 
 
 # --- order ----------------------------------------------------------------------------------------------------------
@@ -481,7 +483,7 @@ def test_json_comes_back_to_the_last_bit(board):
     plain = [{name: None if pd.isna(value) else value for name, value in row.items()} for row in rows]
     assert plain == found.pop("methods")
     excluded = {"casino": 'no "named" bytes'}
-    assert {"subject": "machine", "network": "", "excluded": excluded, "not_applicable": {}} == found
+    assert {"subject": "machine", "network": "", "excluded": excluded, "not_applicable": {}, "degenerate": {}} == found
     assert {"protocol": "ram-v1", "score_version": "v1", "seed": 5} == content
 
 

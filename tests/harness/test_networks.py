@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from games.catalog import game
-from harness.networks import network_exclusion, network_of, source_sha256
+from harness.networks import network_exclusion, network_for, network_of, source_sha256
 from methods.spec import BadSpec
-from oracle.network import BrokenNetwork
-from tests.toy import toy_game
+from oracle.network import BrokenNetwork, Network
+from oracle.network_effects import measure_network
+from tests.toy import ToyMachine, pixel_network, toy_game, toy_protocol
 
 GOOD = """
 import torch
@@ -111,3 +112,35 @@ def test_weights_may_not_be_trained_on():
     network = network_of("readout", game("pong"))
     assert {False} == {parameter.requires_grad for parameter in network.module.parameters()}
     assert isinstance(network.module.features[1], torch.nn.ReLU)
+
+
+def question_of(spec):
+    """A question about Pong's network of this specification, with the hash of one that was built now."""
+    network = network_of(spec, game("pong"))
+    key = measure_network(toy_protocol(), toy_game(), 0, pixel_network(), ToyMachine)
+    changes = {"game": "pong", "network": spec, "network_sha256": network.weights_sha256()}
+    return key.question.model_copy(update=changes)
+
+
+def test_drawn_weights_are_the_same_whenever_they_are_built(written):
+    """A network with random weights is the same in every process, whatever was drawn there before."""
+    question = question_of(written(GOOD))
+    torch.rand(1)
+    assert question.network_sha256 == network_for(question).weights_sha256()
+
+
+def test_a_network_that_changes_is_refused(written):
+    """A network that is built with other weights each time is never explained with those of another one."""
+    clock = "network[1].bias.data.fill_(time.perf_counter())\n    return network"
+    spec = written(GOOD.replace("return network", clock).replace("import torch", "import time\nimport torch"))
+    with pytest.raises(BrokenNetwork, match="expected the same weights whenever it is built, got others; load them fr"):
+        network_for(question_of(spec))
+
+
+def test_the_hash_of_weights_tells_values_names_and_types_apart():
+    """Any other value, name or type is another hash; buffers count, zero-dimensional ones as well."""
+    networks = [torch.nn.BatchNorm2d(2), torch.nn.BatchNorm2d(2), torch.nn.BatchNorm2d(2).half(), torch.nn.Linear(2, 2)]
+    networks[1].num_batches_tracked += 1
+    hashes = {Network("any", network, abs, ()).weights_sha256() for network in networks}
+    assert 4 == len(hashes)
+    assert Network("any", torch.nn.BatchNorm2d(2), abs, ()).weights_sha256() in hashes

@@ -33,7 +33,18 @@ def test_the_round_trip_is_byte_identical(question):
 def test_a_question_holds_no_effect(question):
     """Nothing of the answer key is in the archive of a question."""
     values, arrays = unpack(question.to_bytes(), "toy")
-    parts = {"protocol", "subject", "game", "state", "trace", "causes", "outputs", "geometry", "network"}
+    parts = {
+        "protocol",
+        "subject",
+        "game",
+        "state",
+        "trace",
+        "causes",
+        "outputs",
+        "geometry",
+        "network",
+        "network_sha256",
+    }
     assert (parts, {"reference_pool", "frames"}) == (set(values), set(arrays))
 
 
