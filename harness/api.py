@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from harness.board_texts import csv_text, json_text, markdown_text
 from harness.errors import BadRun, Interrupted
-from harness.leaderboard import Board, build_boards, csv_text, joined, json_text, markdown_text
+from harness.leaderboard import Board, build_boards, joined
 from harness.manifest import Manifest, Settings
 from harness.plan import describe_broken_again, parse_subjects, plan_run, require_same_plugins
 from harness.pool import Limits

@@ -1,6 +1,5 @@
 """From records to the leaderboard: one row per method, and one per method and game."""
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -229,108 +228,6 @@ def _notes(entry: MethodEntry, row: dict[str, Any], remark: Remark) -> list[str]
     return [text for text, true in words.items() if true]
 
 
-def csv_text(frame: pd.DataFrame) -> str:
-    """Full precision: nothing is rounded before it is printed."""
-    return frame.to_csv(index=False, lineterminator="\n")
-
-
 def joined(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """The tables of all subjects beneath each other; the column `subject` keeps them apart."""
     return pd.concat(list(tables), ignore_index=True)
-
-
-def json_text(boards: Iterable[Board], manifest: Manifest) -> str:
-    """The leaderboards with what is needed to read them; undefined is null."""
-    content = {
-        "protocol": manifest.settings.protocol,
-        "score_version": manifest.score_version,
-        "seed": manifest.settings.seed,
-        "boards": [
-            {
-                "subject": board.subject,
-                "network": manifest.network_of(board.subject),
-                "methods": [
-                    {name: plain_number(value) for name, value in row.items()}
-                    for row in board.leaderboard.to_dict("records")
-                ],
-                "excluded": board.excluded,
-                "not_applicable": board.not_applicable,
-                "degenerate": board.degenerate,
-            }
-            for board in boards
-        ],
-    }
-    return json.dumps(content, indent=2, allow_nan=False) + "\n"
-
-
-def plain_number(value: Any) -> Any:
-    """A value as JSON has it: Python's own number, null for undefined."""
-    if value is pd.NA or (isinstance(value, float) and math.isnan(value)):
-        return None
-    return value.item() if isinstance(value, np.generic) else value
-
-
-MARKDOWN_COLUMNS = {
-    "rank": "#",
-    "method": "method",
-    "access": "access",
-    "F": "F",
-    "interval": "95 % interval",
-    "F_content": "F content",
-    "F_position": "F position",
-    "F_unclipped": "F unclipped",
-    "F_partial": "F partial",
-    "S": "S",
-    "M": "M",
-    "precision_at_3": "precision@3",
-    "deletion_auc": "deletion AUC",
-    "insertion_auc": "insertion AUC",
-    "n_games": "games",
-    "coverage": "coverage",
-    "n_failed": "failed",
-    "n_rollouts": "rollouts",
-}
-
-
-# Columns that mean something for one subject only.
-ONLY_FOR = {"F_unclipped": "machine", "F_partial": "network"}
-
-
-def headings(subject: str) -> dict[str, str]:
-    """The columns of a printed leaderboard with their headings."""
-    return {name: text for name, text in MARKDOWN_COLUMNS.items() if ONLY_FOR.get(name, subject) == subject}
-
-
-def printed(row: pd.Series, column: str) -> str:
-    """One cell of a leaderboard as people read it."""
-    if column == "interval":
-        kind = "" if row["F_interval"] == "BCa" else f" ({row['F_interval']})"
-        return "—" if row["F_interval"] == "none" else f"{row['F_low']:.3f} to {row['F_high']:.3f}{kind}"
-    value = row[column]
-    if value is pd.NA or (isinstance(value, float) and math.isnan(value)):
-        return "—"
-    if column == "coverage":
-        return f"{value:.0%}"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
-
-
-def markdown_text(boards: Iterable[Board]) -> str:
-    """The leaderboards as Markdown tables, each under its heading."""
-    return "\n".join(f"### Subject {board.subject}\n\n{_markdown_table(board)}" for board in boards)
-
-
-def _markdown_table(board: Board) -> str:
-    columns = headings(board.subject)
-    lines = [
-        "| " + " | ".join(columns.values()) + " |",
-        "|" + "|".join("---" if name in ("method", "access") else "---:" for name in columns) + "|",
-    ]
-    for _, row in board.leaderboard.iterrows():
-        cells = (_markdown_cell(printed(row, name)) for name in columns)
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def _markdown_cell(text: str) -> str:
-    """Labels are other people's text: it must neither end its line or cell nor be taken for HTML."""
-    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

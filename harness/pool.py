@@ -19,7 +19,7 @@ from typing import Any
 from pebble import ProcessExpired, ProcessFuture, ProcessPool
 
 from harness import work
-from harness.work import Report, prepare_worker
+from harness.guard import Report, prepare_worker
 from oracle.emulator import silenced_stderr
 
 POLL_SECONDS = 0.2

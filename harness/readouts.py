@@ -9,9 +9,9 @@ import pandas as pd
 from games.catalog import Game
 from harness import work
 from harness.errors import CannotWrite, WrongUsage
+from harness.guard import Report
 from harness.pool import Job, Limits, run_jobs
 from harness.runner import Progress
-from harness.work import Report
 from oracle.output import REGIMES
 from oracle.readout import has_readout, read_card, weights_path
 

@@ -14,25 +14,21 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
-from pydantic import ValidationError
 
 from harness import work
 from harness.claims import on_causes, task_id
 from harness.controls import CONTROLS, Answered
 from harness.errors import BadRun
+from harness.guard import Report
+from harness.judging import JudgedTask, ScoredState, failure, judged, measured
 from harness.manifest import Manifest, MethodEntry
 from harness.pool import Job, Limits, run_jobs
 from harness.run_directory import RunDirectory, Unit
 from harness.seeds import seed_of
-from harness.units import UNANSWERED, Claim, Curves, OracleOutcome, Status
-from harness.work import Report
+from harness.units import UNANSWERED, Claim, Curves, OracleOutcome
 from oracle.effects import AnswerKey
 from oracle.errors import DamagedFile
 from oracle.task import Question
-
-# A claim of a few hundred numbers is some kilobytes, a map of two frames some hundred; what is far larger is neither.
-LARGEST_ANSWER = 2**26
 
 
 @runtime_checkable
@@ -47,34 +43,6 @@ class Progress(Protocol):
 
     def warn(self, text: str) -> None:
         """Something the user should know; the run goes on."""
-
-
-@dataclass(frozen=True)
-class ScoredState:
-    """What the judge keeps of a game-state: the question, |effect| per output and cause, y of the reference run.
-
-    Of a network also how each cause moves its input.
-    """
-
-    question: Question
-    effects: Float[np.ndarray, "output cause"]
-    references: Float[np.ndarray, " output"]
-    moved: Float[np.ndarray, "cause *input"] | None
-
-
-@dataclass(frozen=True)
-class JudgedTask:
-    """One output of a game-state and one method's claim on it, which may be still to be made."""
-
-    question: Question
-    answered: Answered
-    reference: float
-    claim: Claim
-
-    @property
-    def curves(self) -> Curves:
-        """The curves that belong to the claim, as far as known before they are measured."""
-        return Curves(task=self.claim.task, method=self.claim.method, status="ok")
 
 
 @dataclass
@@ -164,7 +132,7 @@ class Runner:
         if report.status == "excluded":
             finished = outcome.model_copy(update={"status": "excluded", "reason": report.text})
         elif answer_key is None:
-            finished = outcome.model_copy(update={"status": _failure(report), "reason": f"oracle: {report.text}"})
+            finished = outcome.model_copy(update={"status": failure(report), "reason": f"oracle: {report.text}"})
         else:
             if report.text:
                 self.progress.warn(report.text)
@@ -266,8 +234,8 @@ class Runner:
         """The claim per cause of what a worker left; a pixel map is kept beside it."""
         moved, domain = task.answered.moved, entry.domain_on(task.question.subject)
         if moved is None or domain != "pixels":
-            return _judged(task.claim, report, answer, len(task.question.causes))
-        given = _judged(task.claim, report, answer, moved[0].size, signed=entry.signed)
+            return judged(task.claim, report, answer, len(task.question.causes))
+        given = judged(task.claim, report, answer, moved[0].size, signed=entry.signed)
         if given.status != "ok":
             return given
         self.directory.write_map(given, np.array(given.values).reshape(moved.shape[1:]))
@@ -286,7 +254,7 @@ class Runner:
 
         def done(job: Job, report: Report) -> None:
             task, answer = jobs[job]
-            self._store(_measured(task, report, answer), report.seconds)
+            self._store(measured(task, report, answer), report.seconds)
 
         self._run("measuring curves", list(jobs), done)
 
@@ -333,38 +301,3 @@ class Runner:
         costs.n_rollouts += self._n_rollouts
         costs.ended = datetime.now(UTC).isoformat(timespec="seconds")
         self.directory.write_manifest(self.manifest)
-
-
-def _judged(claim: Claim, report: Report, answer: Path, n_values: int, *, signed: bool = False) -> Claim:
-    """What a method's process left, believed only if it is a claim on this very task, of this many numbers."""
-    if report.status == "not_applicable":
-        return claim.model_copy(update={"status": "not_applicable", "reason": report.text})
-    if report.status != "ok":
-        return claim.model_copy(update={"status": _failure(report), "reason": report.text})
-    try:
-        if answer.stat().st_size > LARGEST_ANSWER:
-            raise ValueError("a file of that size is no claim")
-        given = Claim.model_validate_json(answer.read_bytes())
-        if (given.task, given.method, given.status) != (claim.task, claim.method, "ok"):
-            raise ValueError("it is about another task")
-        is_sized = len(given.values) == n_values and np.isfinite(given.values).all()
-        if not is_sized or (not signed and min(given.values) < 0):
-            raise ValueError(f"expected {n_values} finite numbers{'' if signed else ' >= 0'}")
-    except (OSError, ValidationError, ValueError) as error:
-        return claim.model_copy(update={"status": "failed", "reason": f"its process left no valid claim: {error}"})
-    return given
-
-
-def _measured(task: JudgedTask, report: Report, answer: Path) -> Curves:
-    """What came of measuring curves; refused if they start elsewhere than the effects were measured from."""
-    if report.status != "ok":
-        return task.curves.model_copy(update={"status": _failure(report), "reason": report.text})
-    measured = Curves.model_validate_json(answer.read_bytes())
-    if measured.deletion[0] != task.reference:
-        reason = f"reference: expected y = {task.reference:g} as in the effects, got {measured.deletion[0]:g}"
-        return task.curves.model_copy(update={"status": "failed", "reason": reason})
-    return measured
-
-
-def _failure(report: Report) -> Status:
-    return "timeout" if report.status == "timeout" else "failed"

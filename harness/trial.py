@@ -9,9 +9,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from harness import work
 from harness.errors import WrongUsage
+from harness.guard import Report
 from harness.pool import Job, Limits, run_jobs
 from harness.units import Claim
-from harness.work import Asked, GameState, Randomisation, Report
+from harness.work import Asked, GameState, Randomisation
 from methods.method import Subject
 from oracle.effects import AnswerKey
 from oracle.readout import NAME as READOUT

@@ -9,9 +9,9 @@ import pandas as pd
 
 from games.catalog import Game
 from harness import work
+from harness.guard import Report
 from harness.pool import Job, Limits, run_jobs
 from harness.runner import Progress
-from harness.work import Report
 
 SIDES = ("recipe", "fresh")
 

@@ -11,9 +11,10 @@ import pandas as pd
 from games.catalog import game as game_of
 from games.errors import unknown_name
 from harness.api import Run
+from harness.board_texts import ONLY_FOR, headings, plain_number, printed
 from harness.check import Findings
 from harness.errors import WrongUsage
-from harness.leaderboard import ONLY_FOR, Board, headings, plain_number, printed
+from harness.leaderboard import Board
 from harness.terminal import bar, print_table, print_text
 from oracle.network import N_FRAMES
 

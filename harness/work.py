@@ -8,11 +8,6 @@ told where effects are.
 import hashlib
 import inspect
 import json
-import os
-import resource
-import sys
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -22,71 +17,31 @@ import numpy as np
 import torch
 
 from games.catalog import Game, game
-from games.errors import UnknownName, VeritariError
+from games.errors import UnknownName
 from harness.claims import ask
 from harness.curves import CurveMeter, measure_curves
+from harness.guard import NoRoom, Report, guarded, sign, write
 from harness.manifest import MethodEntry, NetworkEntry
 from harness.networks import network_for, network_of, source_sha256
 from harness.sanity import parametrised_layers, randomised
 from harness.seeds import seed_global_generators, seed_of
 from harness.units import Claim
 from harness.world import world_of
-from methods.method import BadMethod, Method, NotApplicable
-from methods.registry import BrokenPlugin, NameTaken, resolve
+from methods.method import BadMethod, Method
+from methods.registry import NameTaken, resolve
 from methods.spec import BadSpec
 from oracle import readout_training
 from oracle.effects import AnswerKey, measure
 from oracle.emulator import Emulator
-from oracle.errors import DamagedFile, InvalidState
+from oracle.errors import DamagedFile
 from oracle.network import Network
 from oracle.network_effects import measure_network
 from oracle.output import Output
 from oracle.protocol import protocol
 from oracle.readout import save_readout
-from oracle.rollout import ExactRollouts
 from oracle.store import Store, store_key
 from oracle.task import Question
 from oracle.verification import fresh_digests, random_interventions, recipe_digests
-
-LONGEST_REASON = 500
-GIB = 2**30
-KIB_PER_MIB = 1024
-
-
-class Report(NamedTuple):
-    """How a unit went.
-
-    `text` is a reason or a warning in one line, `peak_mib` the most memory that its process ever held, `n_frames` and
-    `n_rollouts` what was emulated for it.
-    """
-
-    status: str
-    text: str
-    seconds: float
-    peak_mib: float = 0.0
-    n_frames: int = 0
-    n_rollouts: int = 0
-
-
-class NoRoom(Exception):
-    """An answer of ours can't be written: the disk is full, or a quota is used up."""
-
-
-def prepare_worker(memory_gib: float) -> None:
-    """Make a new worker process ready: quiet, one torch thread, limited memory."""
-    sink = os.open(os.devnull, os.O_RDWR)
-    # File descriptors, not sys.stdout: the emulator and plugins write from C as well.
-    for descriptor in (0, 1, 2):
-        os.dup2(sink, descriptor)
-    torch.set_num_threads(1)
-    # The command line names the run and the store, which are no business of a method.
-    sys.argv[1:] = []
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    limit = int(memory_gib * GIB)
-    # Nobody may go above a hard limit that is there already.
-    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def describe(spec: str, answer: str) -> Report:
@@ -94,11 +49,11 @@ def describe(spec: str, answer: str) -> Report:
 
     A specification that can't be meant is `refused`, a plugin that is there but broken has `failed`.
     """
-    return _guarded(lambda: _describe(spec, Path(answer)), refused=(UnknownName, NameTaken, BadMethod, BadSpec))
+    return guarded(lambda: _describe(spec, Path(answer)), refused=(UnknownName, NameTaken, BadMethod, BadSpec))
 
 
 def _describe(spec: str, answer: Path) -> str:
-    _sign(answer)
+    sign(answer)
     method = resolve(spec)
     declared = method.declaration
     entry = MethodEntry(
@@ -114,30 +69,30 @@ def _describe(spec: str, answer: Path) -> str:
         parameters=method.parameters(),
         file_sha256=_file_sha256(method),
     )
-    _write(answer, entry.model_dump_json())
+    write(answer, entry.model_dump_json())
     return ""
 
 
 def describe_network(spec: str, rom_id: str, answer: str) -> Report:
     """Build the network that is explained once; writes a `NetworkEntry`."""
-    return _guarded(lambda: _describe_network(spec, game(rom_id), Path(answer)))
+    return guarded(lambda: _describe_network(spec, game(rom_id), Path(answer)))
 
 
 def _describe_network(spec: str, played: Game, answer: Path) -> str:
-    _sign(answer)
+    sign(answer)
     network_of(spec, played)
-    _write(answer, NetworkEntry(spec=spec, file_sha256=source_sha256(spec)).model_dump_json())
+    write(answer, NetworkEntry(spec=spec, file_sha256=source_sha256(spec)).model_dump_json())
     return ""
 
 
 def list_layers(spec: str, rom_id: str, answer: str) -> Report:
     """Which layers of a network can be randomised, from the output back to the input; writes a list of names."""
-    return _guarded(lambda: _list_layers(spec, game(rom_id), Path(answer)))
+    return guarded(lambda: _list_layers(spec, game(rom_id), Path(answer)))
 
 
 def _list_layers(spec: str, played: Game, answer: Path) -> str:
-    _sign(answer)
-    _write(answer, json.dumps(parametrised_layers(network_of(spec, played).module)))
+    sign(answer)
+    write(answer, json.dumps(parametrised_layers(network_of(spec, played).module)))
     return ""
 
 
@@ -160,7 +115,7 @@ class GameState(NamedTuple):
 
 def measure_state(what: GameState, store_folder: str, answer: str) -> Report:
     """Measure one game-state, or take it from the store; writes the answer key."""
-    return _guarded(lambda: _measure_state(what, Store(Path(store_folder)), Path(answer)))
+    return guarded(lambda: _measure_state(what, Store(Path(store_folder)), Path(answer)))
 
 
 def _measure_state(what: GameState, store: Store, answer: Path) -> str:
@@ -178,7 +133,7 @@ def _measure_state(what: GameState, store: Store, answer: Path) -> str:
             measure_network(chosen, played, what.state, network) if network else measure(chosen, played, what.state)
         )
         warning = (_save(store, key, answer_key) if key else "") or warning
-    _write(answer, answer_key.to_bytes())
+    write(answer, answer_key.to_bytes())
     return warning
 
 
@@ -209,16 +164,16 @@ class Randomisation(NamedTuple):
 
 def claim(spec: str, question_path: str, output_name: str, run_seed: int, answer: str) -> Report:
     """Ask one method about one output; writes a `Claim`. Runs foreign code: nothing it does may get out of here."""
-    return _guarded(lambda: _claim(Asked(spec, question_path, output_name, run_seed), Path(answer)))
+    return guarded(lambda: _claim(Asked(spec, question_path, output_name, run_seed), Path(answer)))
 
 
 def claim_randomised(asked: Asked, randomisation: Randomisation, answer: str) -> Report:
     """As `claim`, about a network that has forgotten its top layers; the method's own seed is the same."""
-    return _guarded(lambda: _claim(asked, Path(answer), randomisation))
+    return guarded(lambda: _claim(asked, Path(answer), randomisation))
 
 
 def _claim(asked: Asked, answer: Path, randomisation: Randomisation | None = None) -> str:
-    _sign(answer)
+    sign(answer)
     question = _question(Path(asked.question_path))
     output = _output(question, asked.output_name)
     # A new instance, and known global generators: the answer depends on nothing that was asked here before.
@@ -229,7 +184,7 @@ def _claim(asked: Asked, answer: Path, randomisation: Randomisation | None = Non
         network = _forgetful(network, randomisation, asked.run_seed)
     seed_global_generators(seed_of(asked.run_seed, question.game, question.state, output.name, asked.spec))
     given = ask(question, output, method, world=lambda: world_of(question), run_seed=asked.run_seed, network=network)
-    _write(answer, given.model_dump_json())
+    write(answer, given.model_dump_json())
     return ""
 
 
@@ -241,13 +196,13 @@ def _forgetful(network: Network, randomisation: Randomisation, run_seed: int) ->
 
 def curves(question_path: str, claim_path: str, answer: str) -> Report:
     """Remove and put back the causes in the order of a claim; writes `Curves`."""
-    return _guarded(lambda: _curves(Path(question_path), Path(claim_path), Path(answer)))
+    return guarded(lambda: _curves(Path(question_path), Path(claim_path), Path(answer)))
 
 
 def _curves(question_path: Path, claim_path: Path, answer: Path) -> str:
     given = Claim.model_validate_json(claim_path.read_bytes())
     output = _output(_question(question_path), given.task.output)
-    _write(answer, measure_curves(_meter(question_path, output), given).model_dump_json())
+    write(answer, measure_curves(_meter(question_path, output), given).model_dump_json())
     return ""
 
 
@@ -262,7 +217,7 @@ class Verification(NamedTuple):
 
 def digests(what: Verification, side: str, answer: str) -> Report:
     """One side of a verification, see `oracle.verification`; writes a list of [RAM digest, screen digest]."""
-    return _guarded(lambda: _digests(what, side, Path(answer)))
+    return guarded(lambda: _digests(what, side, Path(answer)))
 
 
 def _digests(what: Verification, side: str, answer: Path) -> str:
@@ -271,13 +226,13 @@ def _digests(what: Verification, side: str, answer: Path) -> str:
     sequence = random_interventions(what.n_interventions, generator=generator)
     run_sequence = {"recipe": recipe_digests, "fresh": fresh_digests}[side]
     found = run_sequence(lambda: Emulator(played), protocol(what.protocol).trace(played, 0), sequence)
-    _write(answer, json.dumps([[each.ram, each.screen] for each in found]))
+    write(answer, json.dumps([[each.ram, each.screen] for each in found]))
     return ""
 
 
 def train_readout(rom_id: str, seed: int, n_frames: int, folder: str) -> Report:
     """Train the readout of one game; writes weights and card."""
-    return _guarded(lambda: _train_readout(game(rom_id), seed, n_frames, Path(folder)))
+    return guarded(lambda: _train_readout(game(rom_id), seed, n_frames, Path(folder)))
 
 
 def _train_readout(played: Game, seed: int, n_frames: int, folder: Path) -> str:
@@ -302,57 +257,3 @@ def _question(path: Path) -> Question:
 
 def _output(question: Question, name: str) -> Output:
     return next(output for output in question.outputs if output.name == name)
-
-
-def _sign(answer: Path) -> None:
-    """Say beside the answer which process works on it, so that its leaving without a word can be noticed."""
-    _write(Path(f"{answer}.pid"), str(os.getpid()))
-
-
-def _write(answer: Path, content: str | bytes) -> None:
-    try:
-        answer.write_bytes(content.encode() if isinstance(content, str) else content)
-    except OSError as error:
-        raise NoRoom(error.strerror) from error
-
-
-def _guarded(work: Callable[[], str], refused: tuple[type[VeritariError], ...] = ()) -> Report:
-    started, frames_before, rollouts_before = time.perf_counter(), Emulator.n_frames, ExactRollouts.n_run
-    try:
-        status, text = "ok", work()
-    except NoRoom as error:
-        status, text = "no_room", str(error)
-    except NotApplicable as error:
-        status, text = "not_applicable", _words(error)
-    except InvalidState as error:
-        status, text = "excluded", _words(error)
-    except BrokenPlugin as error:
-        status, text = "failed", _words(error)
-    except refused as error:
-        status, text = "refused", _words(error)
-    except BaseException as error:  # noqa: BLE001  # a plugin may raise anything, SystemExit included
-        status, text = "failed", _words(error)
-    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KIB_PER_MIB
-    return Report(
-        status,
-        _one_line(text),
-        time.perf_counter() - started,
-        peak_mib,
-        Emulator.n_frames - frames_before,
-        ExactRollouts.n_run - rollouts_before,
-    )
-
-
-def _words(error: BaseException) -> str:
-    """The error's text, with its type if it is none of ours; an exception's own `__str__` may raise too."""
-    try:
-        text = str(error)
-    except BaseException:  # noqa: BLE001  # as in `_guarded`
-        return type(error).__name__
-    return text if isinstance(error, VeritariError) and text else f"{type(error).__name__}: {text}".rstrip(": ")
-
-
-def _one_line(text: str) -> str:
-    """Short, on one line, and of characters that every file takes."""
-    printable = text.encode("utf-8", errors="replace").decode("utf-8")
-    return " ".join(printable.split())[:LONGEST_REASON]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from harness.work import Report
+from harness.guard import Report
 
 # Set by the parent process in a test; a worker must not have it.
 mark = ""

@@ -7,10 +7,10 @@ from games.catalog import game
 from harness import work
 from harness.check import ANSWERS, DEPENDS, Verdict, _curve, check_method
 from harness.errors import WrongUsage
+from harness.guard import Report
 from harness.pool import Limits
 from harness.trial import Answer, Trial
 from harness.units import Claim, TaskId
-from harness.work import Report
 from oracle.readout import load_readout
 from tests.harness.commands import PLUGINS, plugin
 

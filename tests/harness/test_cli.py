@@ -12,7 +12,7 @@ import pytest
 
 from games.catalog import game_ids, game_sets
 from harness import api, cli, views
-from harness.leaderboard import headings
+from harness.board_texts import headings
 from tests.harness import commands
 from tests.harness.commands import PLUGINS, plugin, tables, veritari
 

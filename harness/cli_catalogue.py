@@ -1,0 +1,170 @@
+"""The commands `veritari methods`, `readouts` and `games`: what there is, and how good it is."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.options import FAILED, Games, Json, Memory, NetworkSpec, ProtocolName, Seed, Timeout, Workers
+
+methods_app = typer.Typer(no_args_is_help=True, help="List methods, and check one.")
+readouts_app = typer.Typer(no_args_is_help=True, help="Train the networks that are explained, and list them.")
+games_app = typer.Typer(no_args_is_help=True, help="List games, and show one.")
+
+
+@methods_app.command("list")
+def methods_list(*, json: Json = False) -> None:
+    """The registered methods and the controls."""
+    import pandas as pd
+
+    from harness.controls import CONTROL_ENTRIES
+    from harness.plan import describe_methods, method_specs
+    from harness.pool import Limits
+    from harness.terminal import print_table, print_text
+    from harness.views import to_json
+
+    columns = ["label", "title", "family", "subjects", "access", "domain", "parameters", "source", "broken"]
+    entries = (*describe_methods(method_specs("all"), Limits(1, 120.0, 4.0)), *CONTROL_ENTRIES)
+    table = pd.DataFrame([entry.model_dump() for entry in entries])[columns]
+    if json:
+        print_text(to_json(table))
+    else:
+        table["parameters"] = [
+            ", ".join(f"{key}={value!r}" for key, value in each.items()) for each in table["parameters"]
+        ]
+        table["subjects"] = [", ".join(each) for each in table["subjects"]]
+        print_table(table if table["broken"].any() else table.drop(columns="broken"), title="methods")
+
+
+@methods_app.command("check")
+def methods_check(
+    spec: Annotated[
+        str, typer.Argument(help="A registered name, path/file.py:name or package.module:name(parameter=1).")
+    ],
+    *,
+    protocol: ProtocolName = "ram-v1",
+    game: Annotated[str, typer.Option(help="The game it is asked about.")] = "pong",
+    subject: Annotated[
+        str | None,
+        typer.Option(help="On what: machine, network, or both with a comma; all that it explains if not given."),
+    ] = None,
+    network: NetworkSpec = "readout",
+    seed: Seed = 0,
+    timeout: Timeout = 120.0,
+    memory: Memory = 4.0,
+    json: Json = False,
+) -> None:
+    """Check that a method keeps the contract; what to run while writing one."""
+    typer.echo(f"veritari methods check: {spec} on {game}", err=True)
+    from harness.check import check_method
+    from harness.plan import parse_subjects
+    from harness.pool import Limits
+    from harness.terminal import print_text
+    from harness.trial import Trial
+    from harness.views import findings_json, print_findings
+
+    subjects = None if subject is None else parse_subjects(subject)
+    found = check_method(spec, Trial(protocol, game, seed, subjects, network), Limits(1, timeout, memory))
+    print_text(findings_json(found)) if json else print_findings(found, title=spec)
+    if not all(verdict.kept for verdict in found.verdicts):
+        raise typer.Exit(FAILED)
+
+
+ReadoutFolder = Annotated[Path | None, typer.Option("--folder", help="Where readouts lie; with Veritari if not given.")]
+
+
+@readouts_app.command("train")
+def readouts_train(
+    *,
+    games: Games = "scored",
+    seed: Seed = 0,
+    frames: Annotated[int, typer.Option(min=500, help="Frames of random play per game.")] = 6000,
+    folder: ReadoutFolder = None,
+    workers: Workers = None,
+    timeout: Timeout = 600.0,
+    memory: Memory = 4.0,
+    json: Json = False,
+) -> None:
+    """Train one small network per game on random play, and say how well it reads each named byte."""
+    typer.echo(f"veritari readouts train: games {games}", err=True)
+    from os import cpu_count
+
+    from games.catalog import select_games
+    from harness.pool import Limits
+    from harness.readouts import readouts_table, train_readouts
+    from harness.terminal import Bar, print_error, print_table, print_text
+    from harness.views import to_json
+    from oracle.readout import FOLDER
+
+    chosen, target = select_games(games), folder or FOLDER
+    limits = Limits(workers or cpu_count() or 1, timeout, memory)
+    with Bar() as progress:
+        failures = train_readouts(chosen, seed=seed, n_frames=frames, folder=target, limits=limits, progress=progress)
+    table = readouts_table([game for game in chosen if game.rom_id not in failures], target)
+    print_text(to_json(table)) if json else print_table(table, title=f"readouts in {target}")
+    for rom_id, reason in failures.items():
+        print_error(f"{rom_id}: {reason}")
+    if failures:
+        raise typer.Exit(FAILED)
+
+
+@readouts_app.command("list")
+def readouts_list(
+    *,
+    games: Games = "all",
+    folder: ReadoutFolder = None,
+    json: Json = False,
+) -> None:
+    """What the readouts can read; of one game, byte by byte."""
+    from games.catalog import select_games
+    from harness.readouts import bytes_table, readouts_table
+    from harness.terminal import print_table, print_text
+    from harness.views import to_json
+    from oracle.readout import FOLDER
+
+    chosen, source = select_games(games), folder or FOLDER
+    table = bytes_table(chosen[0], source) if len(chosen) == 1 else readouts_table(chosen, source)
+    print_text(to_json(table)) if json else print_table(table, title=f"readouts in {source}")
+
+
+@games_app.command("list")
+def games_list(*, games: Games = "all", json: Json = False) -> None:
+    """The games, and which sets they are in."""
+    import pandas as pd
+
+    from games.catalog import game_sets, select_games
+    from harness.terminal import print_table, print_text
+    from harness.views import to_json
+
+    sets = {name: members for name, members in game_sets().items() if name != "all"}
+    rows = [
+        (
+            game.rom_id,
+            game.title,
+            game.gymnasium_id,
+            len(game.named_bytes),
+            " ".join(name for name, members in sets.items() if game.rom_id in members),
+        )
+        for game in select_games(games)
+    ]
+    table = pd.DataFrame(rows, columns=["game", "title", "gymnasium_id", "named_bytes", "sets"])
+    print_text(to_json(table)) if json else print_table(table, title="games")
+
+
+@games_app.command("show")
+def games_show(rom_id: Annotated[str, typer.Argument(help="A game, such as pong.")], *, json: Json = False) -> None:
+    """One game: title, ROM checksum and named bytes."""
+    import pandas as pd
+
+    from games.catalog import game as game_of
+    from harness.terminal import print_table, print_text
+
+    game = game_of(rom_id)
+    if json:
+        print_text(game.model_dump_json(indent=2))
+        return
+    print_text(f"{game.title} ({game.rom_id}), {game.gymnasium_id}, ROM MD5 {game.rom_md5}")
+    if game.named_bytes:
+        print_table(pd.DataFrame([byte.model_dump() for byte in game.named_bytes]), title="named bytes")
+    else:
+        print_text("no named bytes: excluded under ram-v1")

@@ -1,0 +1,80 @@
+"""What the judge keeps of a task, and what it believes of the answers that processes leave."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+from pydantic import ValidationError
+
+from harness.controls import Answered
+from harness.guard import Report
+from harness.units import Claim, Curves, Status
+from oracle.task import Question
+
+# A claim of a few hundred numbers is some kilobytes, a map of two frames some hundred; what is far larger is neither.
+LARGEST_ANSWER = 2**26
+
+
+@dataclass(frozen=True)
+class ScoredState:
+    """What the judge keeps of a game-state: the question, |effect| per output and cause, y of the reference run.
+
+    Of a network also how each cause moves its input.
+    """
+
+    question: Question
+    effects: Float[np.ndarray, "output cause"]
+    references: Float[np.ndarray, " output"]
+    moved: Float[np.ndarray, "cause *input"] | None
+
+
+@dataclass(frozen=True)
+class JudgedTask:
+    """One output of a game-state and one method's claim on it, which may be still to be made."""
+
+    question: Question
+    answered: Answered
+    reference: float
+    claim: Claim
+
+    @property
+    def curves(self) -> Curves:
+        """The curves that belong to the claim, as far as known before they are measured."""
+        return Curves(task=self.claim.task, method=self.claim.method, status="ok")
+
+
+def judged(claim: Claim, report: Report, answer: Path, n_values: int, *, signed: bool = False) -> Claim:
+    """What a method's process left, believed only if it is a claim on this very task, of this many numbers."""
+    if report.status == "not_applicable":
+        return claim.model_copy(update={"status": "not_applicable", "reason": report.text})
+    if report.status != "ok":
+        return claim.model_copy(update={"status": failure(report), "reason": report.text})
+    try:
+        if answer.stat().st_size > LARGEST_ANSWER:
+            raise ValueError("a file of that size is no claim")
+        given = Claim.model_validate_json(answer.read_bytes())
+        if (given.task, given.method, given.status) != (claim.task, claim.method, "ok"):
+            raise ValueError("it is about another task")
+        is_sized = len(given.values) == n_values and np.isfinite(given.values).all()
+        if not is_sized or (not signed and min(given.values) < 0):
+            raise ValueError(f"expected {n_values} finite numbers{'' if signed else ' >= 0'}")
+    except (OSError, ValidationError, ValueError) as error:
+        return claim.model_copy(update={"status": "failed", "reason": f"its process left no valid claim: {error}"})
+    return given
+
+
+def measured(task: JudgedTask, report: Report, answer: Path) -> Curves:
+    """What came of measuring curves; refused if they start elsewhere than the effects were measured from."""
+    if report.status != "ok":
+        return task.curves.model_copy(update={"status": failure(report), "reason": report.text})
+    measured = Curves.model_validate_json(answer.read_bytes())
+    if measured.deletion[0] != task.reference:
+        reason = f"reference: expected y = {task.reference:g} as in the effects, got {measured.deletion[0]:g}"
+        return task.curves.model_copy(update={"status": "failed", "reason": reason})
+    return measured
+
+
+def failure(report: Report) -> Status:
+    """The status of a unit that gave no result."""
+    return "timeout" if report.status == "timeout" else "failed"
