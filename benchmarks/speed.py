@@ -1,4 +1,4 @@
-"""`make bench`: the oracle against a bare loop of the emulator, and a scored ram-v1 run from an empty store.
+"""`make bench`: the oracle against a bare loop of the emulator, scored ram-v1 runs from an empty store, and training.
 
 The limit is the emulator: `restoreState` and 17 times `act` from one checkpoint, with nothing else done. The oracle's
 three extra frames per rollout count as work, since without them rollouts are not exact. Figures of one report are
@@ -19,6 +19,7 @@ from harness.pool import process_context
 from oracle.emulator import Emulator, silenced_stderr
 from oracle.intervention import RamWrite
 from oracle.protocol import protocol
+from oracle.readout_training import train_readout
 from oracle.rollout import ExactRollouts
 from oracle.state import Trace
 
@@ -26,6 +27,7 @@ GAME = "seaquest"
 N_ROLLOUTS = 2_000
 BARE_FRAMES = 17
 REPEATS = 3
+NETWORK_METHODS = ("vanilla_gradient", "integrated_gradients", "grad_cam", "grad_cam_plus_plus")
 
 
 def bare_frames_per_second() -> float:
@@ -86,13 +88,23 @@ def main() -> None:
     if (os.cpu_count() or 1) > 1:
         two = _on_two_cores()
         say("oracle, two cores", f"{two:,.0f} frames/s = {two / oracle:.2f} of one core", "at least 1.8")
+    scored_run("machine", "default", seconds="under 60 s", mib="under 1024 MiB")
+    scored_run("network", ",".join(NETWORK_METHODS), seconds="under 120 s", mib="under 1536 MiB")
+    started = time.perf_counter()
+    train_readout(game(GAME), lambda: Emulator(game(GAME)), seed=0)
+    say(f"readout of {GAME}, trained in one process", f"{time.perf_counter() - started:.1f} s", "under 30 s")
+
+
+def scored_run(subject: str, methods: str, *, seconds: str, mib: str) -> None:
+    """Time a run of ram-v1 on the scored games, from an empty store with two workers; the targets are texts."""
     with tempfile.TemporaryDirectory(prefix="veritari-bench-") as folder:
         started = time.perf_counter()
-        finished = run(games="scored", out=Path(folder) / "run", store=Path(folder) / "store", workers=2)
-        seconds = time.perf_counter() - started
-        costs = finished.manifest.costs
-    say("ram-v1, scored games, empty store, 2 workers", f"{seconds:.1f} s for {costs.n_frames:,} frames", "under 60 s")
-    say("peak memory of a worker", f"{costs.peak_worker_mib:.0f} MiB", "under 1024 MiB")
+        place = {"out": Path(folder) / "run", "store": Path(folder) / "store"}
+        costs = run(games="scored", subject=subject, methods=methods, workers=2, **place).manifest.costs
+        took = time.perf_counter() - started
+    what = f"ram-v1, {subject}, scored games, empty store, 2 workers"
+    say(what, f"{took:.1f} s for {costs.n_frames:,} frames", seconds)
+    say(f"peak memory of a worker, {subject}", f"{costs.peak_worker_mib:.0f} MiB", mib)
 
 
 def say(what: str, figure: str, target: str) -> None:
