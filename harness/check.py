@@ -14,7 +14,7 @@ from harness.manifest import SUBJECTS, MethodEntry
 from harness.networks import network_exclusion
 from harness.plan import describe_methods
 from harness.pool import Limits
-from harness.sanity import N_DRAWS, CurvePoint, curve_point, depths, follows_weights
+from harness.sanity import N_DRAWS, STILL_ALIKE, CurvePoint, curve_point, depths, follows_weights
 from harness.scores import is_constant
 from harness.trial import Answer, Measured, Trial, ask_randomised, ask_twice, measure_subjects
 from harness.units import Claim
@@ -166,4 +166,5 @@ def _curve(task: str, trained: Claim, layers: Sequence[str], answers: Mapping[Ra
 
 def _in_short(points: Sequence[CurvePoint]) -> str:
     correlations = " ".join(f"{point.absolute:.2f}" for point in points)
-    return f"rank correlation {correlations} with random weights down to {points[0].layer} .. {points[-1].layer}"
+    layers, limit = f"{points[0].layer} .. {points[-1].layer}", f"kept if the last is below {STILL_ALIKE}"
+    return f"rank correlation {correlations} with random weights down to {layers}; {limit}"

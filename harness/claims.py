@@ -4,23 +4,27 @@ This runs in the process of the method, which never loads effects.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Float
 
+from harness.projection import project
 from harness.seeds import seed_of
-from harness.units import Claim, TaskId
+from harness.units import Claim, task_id
 from harness.world import World
-from methods.method import BadMethod, Domain, Method
+from methods.method import BadMethod, Method
 from methods.reads import NetworkRead, build_read
 from oracle.errors import BudgetExceeded
-from oracle.intervention import Cause, Intervention
-from oracle.network import Network
+from oracle.intervention import Intervention
+from oracle.network import Network, byte_text, column_of
 from oracle.output import Output
 from oracle.task import Question, Task
 
 DEFAULT_BUDGET = 4096
+# torch has no public list of a module's hooks.
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
 class CountedRead(torch.nn.Module):
@@ -61,7 +65,7 @@ class CountedRollout:
         return self._build().value(self._output, interventions)
 
 
-def ask(  # what surrounds a question, by keyword
+def ask(
     question: Question,
     output: Output,
     method: Method,
@@ -72,8 +76,8 @@ def ask(  # what surrounds a question, by keyword
 ) -> Claim:
     """What `method` says of one output of `question`: on its way to the judge, see `Claim`.
 
-    `world` gives the machine if the method wants rollouts; `network` is the one that the question is about, built for
-    this call alone.
+    `world` gives the machine if the method wants rollouts; `network` is the one that the question is about, built anew
+    by the caller wherever answers must not depend on each other.
 
     Raises:
         BadMethod: its answer is not what the contract says, or it changed its task.
@@ -92,15 +96,15 @@ def ask(  # what surrounds a question, by keyword
             *((question.network,) if question.network else ()),
         )
     )
-    weights = _weights(network)
+    before = _kept(network)
     attribution = method.claim(task, generator=generator).numpy()
     _require_unchanged(task, question)
-    _require_same_network(network, weights)
+    _require_same_network(network, before)
     return Claim(
         task=task_id(question, output),
         method=method.label,
         status="ok",
-        values=tuple(_travelling(attribution, question, method.declaration.domain_on(question.subject))),
+        values=tuple(_answer_values(attribution, question, method.declaration.domain_on(question.subject))),
         n_rollouts=rollout.n_rollouts,
         n_gradients=read.n_gradients,
     )
@@ -109,24 +113,15 @@ def ask(  # what surrounds a question, by keyword
 def _read(question: Question, output: Output, method: Method, network: Network | None) -> torch.nn.Module:
     if network is None:
         return build_read(question, output, method.declaration.read)
-    if output.network_column is None:
-        raise BadMethod(f"output {output.name}: expected a column of the network, got none")
-    return NetworkRead(network.module, output.network_column, question.frames.shape)
+    return NetworkRead(network.module, column_of(output), question.frames.shape)
 
 
-def _travelling(attribution: np.ndarray, question: Question, domain: Domain) -> list[float]:
+def _answer_values(attribution: np.ndarray, question: Question, domain: str) -> list[float]:
     if domain == "pixels":
         flat: list[float] = attribution.ravel().tolist()
         return flat
     per_cause: list[float] = project(attribution, question.causes, per_cause=domain == "cause").tolist()
     return per_cause
-
-
-def task_id(question: Question, output: Output) -> TaskId:
-    """The identity of one output of a question."""
-    return TaskId(
-        subject=question.subject, game=question.game, state=question.state, output=output.name, regime=output.regime
-    )
 
 
 def build_task(
@@ -154,39 +149,6 @@ def build_task(
     )
 
 
-def project(
-    attribution: Float[np.ndarray, " number"], causes: Sequence[Cause], *, per_cause: bool
-) -> Float[np.ndarray, " cause"]:
-    """|attribution| per cause: a byte's value goes to each of its causes; causes outside RAM get 0 from a RAM map."""
-    if per_cause:
-        return np.asarray(np.abs(attribution))
-    sizes = np.abs(attribution)
-    return np.array([0.0 if cause.ram_address is None else sizes[cause.ram_address] for cause in causes])
-
-
-def project_map(
-    attribution: Float[np.ndarray, "*input"], moved: Float[np.ndarray, "cause *input"], *, signed: bool
-) -> Float[np.ndarray, " cause"]:
-    """The claim per cause of a pixel map A, through the pixels dx that each cause moves.
-
-    Signed: |sum of A dx|, what moves up cancels what moves down. Unsigned: sum of |A| |dx|.
-
-    >>> project_map(np.array([1.0, -2.0]), np.array([[1.0, 1.0], [0.5, 0.0]]), signed=True).tolist()
-    [1.0, 0.5]
-    """
-    weights, shifts = attribution.ravel(), moved.reshape(len(moved), -1).astype(np.float64)
-    claim = np.abs(shifts @ weights) if signed else np.abs(shifts) @ np.abs(weights)
-    return np.asarray(claim, dtype=np.float64)
-
-
-def on_causes(answer: Claim, moved: Float[np.ndarray, "cause *input"], *, domain: str, signed: bool) -> Claim:
-    """What a method has answered, as a claim per cause: a pixel map is projected, anything else is one already."""
-    if domain != "pixels":
-        return answer
-    pixels = np.array(answer.values).reshape(moved.shape[1:])
-    return answer.model_copy(update={"values": tuple(project_map(pixels, moved, signed=signed).tolist())})
-
-
 def _require_unchanged(task: Task, question: Question) -> None:
     same_ram = np.array_equal(task.ram.detach().numpy(), question.ram)
     if not (same_ram and np.array_equal(task.reference_pool.detach().numpy(), question.reference_pool)):
@@ -195,27 +157,36 @@ def _require_unchanged(task: Task, question: Question) -> None:
         raise BadMethod("task: expected its frames as they were, got changed ones; work on a copy")
 
 
-def _weights(network: Network | None) -> dict[str, torch.Tensor]:
-    return {name: value.clone() for name, value in network.module.state_dict().items()} if network else {}
+@dataclass(frozen=True)
+class _Kept:
+    """What a network must have as before: the bytes of its weights, and its own hooks."""
+
+    weights: dict[str, bytes]
+    hooks: dict[str, int]
 
 
-def _require_same_network(network: Network | None, weights: dict[str, torch.Tensor]) -> None:
-    """No weight changed and no hook left: also a method that is asked about its own copy has to clean up."""
+def _kept(network: Network | None) -> _Kept:
     if network is None:
-        return
-    changed = [name for name, value in _weights(network).items() if not torch.equal(value, weights[name])]
-    if changed:
+        return _Kept({}, {})
+    tensors = {name: value for name, value in network.module.state_dict().items() if isinstance(value, torch.Tensor)}
+    return _Kept({name: byte_text(value) for name, value in tensors.items()}, hooked(network.module))
+
+
+def _require_same_network(network: Network | None, before: _Kept) -> None:
+    """No weight changed and no hook left: also a method that is asked about its own copy has to clean up."""
+    now = _kept(network)
+    if changed := [name for name, value in now.weights.items() if value != before.weights.get(name)]:
         raise BadMethod(
             f"network: expected its weights as they were, got others in {', '.join(changed)}; put them back"
         )
-    if left := hooked(network.module):
+    if left := [name for name, count in now.hooks.items() if count != before.hooks.get(name)]:
         raise BadMethod(f"network: expected no hooks left, got some on {', '.join(left)}; remove them in a finally")
 
 
-def hooked(module: torch.nn.Module) -> list[str]:
-    """The names of the parts of a module that have a hook."""
-    return [
-        name or type(part).__name__
+def hooked(module: torch.nn.Module) -> dict[str, int]:
+    """How many hooks the parts of a module have, by name; those without are left out."""
+    counts = {
+        name or type(part).__name__: sum(len(getattr(part, kind)) for kind in HOOKS)
         for name, part in module.named_modules()
-        if part._forward_hooks or part._forward_pre_hooks or part._backward_hooks or part._backward_pre_hooks  # noqa: SLF001
-    ]
+    }
+    return {name: count for name, count in counts.items() if count}

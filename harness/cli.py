@@ -156,14 +156,15 @@ def show(
         Path | None,
         typer.Option(help="With --game: paint frame, true region and every method's region into this PNG file."),
     ] = None,
-    subject: Annotated[str, typer.Option(help="With --game: only this subject, machine or network.")] = "",
+    subject: Annotated[str, typer.Option(help="Only this subject, machine or network.")] = "",
     json: Json = False,
 ) -> None:
     """Show a run: its leaderboard, the games of a method, or one game."""
     from harness import api, views
+    from harness.leaderboard import joined
     from harness.terminal import print_table, print_text
 
-    _require_selection_fits(game, cause=cause, subject=subject, image=image)
+    _require_selection_fits(game, cause=cause, image=image)
     shown = api.load_run(run_path)
     selection = views.Selection(game, state, method, cause, subject)
     if game and json:
@@ -171,12 +172,12 @@ def show(
     elif game:
         views.print_game(shown, selection)
     elif method:
-        table = views.method_view(shown, method)
+        table = views.method_view(shown, method, subject)
         print_text(views.to_json(table)) if json else print_table(table, title=f"{method}: per game")
     elif json:
-        print_text(views.to_json(shown.leaderboard))
+        print_text(views.to_json(joined(board.leaderboard for board in views.boards_of(shown, subject))))
     else:
-        views.print_leaderboards(shown)
+        views.print_leaderboards(shown, subject)
     if image:
         from harness.picture import draw_game
 
@@ -185,8 +186,8 @@ def show(
         typer.echo(f"picture: {image}", err=json)
 
 
-def _require_selection_fits(game: str, *, cause: str, subject: str, image: Path | None) -> None:
-    for option, value in (("cause", cause), ("subject", subject), ("image", image)):
+def _require_selection_fits(game: str, *, cause: str, image: Path | None) -> None:
+    for option, value in (("cause", cause), ("image", image)):
         if value and not game:
             raise WrongUsage(f"--{option}: expected with --game GAME; add it")
     if image and image.suffix != ".png":

@@ -32,6 +32,9 @@ def methods_list(*, json: Json = False) -> None:
         table["parameters"] = [
             ", ".join(f"{key}={value!r}" for key, value in each.items()) for each in table["parameters"]
         ]
+        table["domain"] = [
+            ", ".join(dict.fromkeys(entry.domain_on(subject) for subject in entry.subjects)) for entry in entries
+        ]
         table["subjects"] = [", ".join(each) for each in table["subjects"]]
         print_table(table if table["broken"].any() else table.drop(columns="broken"), title="methods")
 

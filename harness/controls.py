@@ -10,37 +10,37 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from harness.claims import project_map
 from harness.manifest import MethodEntry
+from harness.projection import project_map
 
 Effects = Float[np.ndarray, " cause"]
 
 
 @dataclass(frozen=True)
-class Answered:
+class Truth:
     """What a control knows of a task: |effect| per cause, and on networks how each cause moves the input."""
 
     effect: Effects
     moved: Float[np.ndarray, "cause *input"] | None = None
 
 
-def oracle_claim(answered: Answered, *, generator: np.random.Generator) -> Effects:
+def oracle_claim(truth: Truth, *, generator: np.random.Generator) -> Effects:
     """The effects themselves."""
-    return answered.effect.copy()
+    return truth.effect.copy()
 
 
-def random_claim(answered: Answered, *, generator: np.random.Generator) -> Effects:
+def random_claim(truth: Truth, *, generator: np.random.Generator) -> Effects:
     """One uniform number in [0, 1) per cause; on networks one per pixel."""
-    if answered.moved is None:
-        return generator.random(len(answered.effect))
-    return project_map(generator.random(answered.moved.shape[1:]), answered.moved, signed=False)
+    if truth.moved is None:
+        return generator.random(len(truth.effect))
+    return project_map(generator.random(truth.moved.shape[1:]), truth.moved, signed=False)
 
 
-def uniform_claim(answered: Answered, *, generator: np.random.Generator) -> Effects:
+def uniform_claim(truth: Truth, *, generator: np.random.Generator) -> Effects:
     """1 for every cause, a claim that has vanished; on networks 1 for every pixel: how much a cause moves."""
-    if answered.moved is None:
-        return np.ones(len(answered.effect))
-    return project_map(np.ones(answered.moved.shape[1:]), answered.moved, signed=False)
+    if truth.moved is None:
+        return np.ones(len(truth.effect))
+    return project_map(np.ones(truth.moved.shape[1:]), truth.moved, signed=False)
 
 
 CONTROLS: dict[str, Callable[..., Effects]] = {"oracle": oracle_claim, "random": random_claim, "uniform": uniform_claim}

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from games.catalog import Game
-from harness.claims import ask, on_causes
+from harness.claims import ask
 from harness.curves import CurveMeter, measure_curves
 from harness.grading import Scores, grade
+from harness.projection import on_causes
 from harness.world import build_world
 from methods.method import Method
-from oracle.effects import measure
 from oracle.emulator import Emulator, Machine
 from oracle.network import Network
-from oracle.network_effects import measure_network
+from oracle.network_effects import measure_subject
 from oracle.output import Output
 from oracle.protocol import AuditProtocol
 from oracle.rollout import ExactRollouts
@@ -38,10 +38,7 @@ def evaluate(
     The machine is a fresh Atari unless another one is given.
     """
     build = fresh_machine or (lambda: Emulator(game))
-    if network:
-        answer_key = measure_network(protocol, game, state, network, build)
-    else:
-        answer_key = measure(protocol, game, state, build)
+    answer_key = measure_subject(protocol, game, state, network, fresh_machine=build)
     question = answer_key.question
     world = build_world(ExactRollouts(build, question.trace), network)
     for output, effect in zip(question.outputs, np.abs(answer_key.effects), strict=True):

@@ -26,7 +26,7 @@ def grade_v1(
         "F_log": scores.log_pearson(claim, effect),
         "F_partial": math.nan if size is None else scores.partial_pearson(claim, effect, size),
         "spearman": scores.spearman(claim, effect),
-        "S": scores.sufficiency_v1(claim, effect, seed=seed),
+        "S": scores.sufficiency_v1(claim, effect, seed=seed, absolute_tolerance=_tolerance(size)),
         "M": scores.minimality_v1(claim, effect),
         "precision_at_3": scores.precision_at_k(claim, effect),
         "deletion_auc": math.nan,
@@ -47,10 +47,15 @@ def grade_v1(
     return graded, [reason for name, reason in reasons.items() if math.isnan(graded[name])]
 
 
+def _tolerance(size: Effects | None) -> float:
+    """The machine's outputs are whole numbers; what a network says has a unit of its own."""
+    return scores.ABSOLUTE_TOLERANCE if size is None else 0.0
+
+
 GRADERS: dict[str, Callable[..., tuple[Scores, list[str]]]] = {"v1": grade_v1}
 
 
-def grade(  # what a task is scored with, by keyword
+def grade(
     claim: Claim, effect: Effects, curves: Curves | None, *, version: str, seed: int, size: Effects | None = None
 ) -> Scores:
     """The scored part of a record: counts, scores, status and reason.

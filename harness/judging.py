@@ -7,13 +7,15 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import ValidationError
 
-from harness.controls import Answered
+from harness.controls import Truth
 from harness.guard import Report
 from harness.units import Claim, Curves, Status
 from oracle.task import Question
 
 # A claim of a few hundred numbers is some kilobytes, a map of two frames some hundred; what is far larger is neither.
 LARGEST_ANSWER = 2**26
+# Sums over a map must not overflow, and maps are kept in float32.
+LARGEST_NUMBER = 1e30
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class JudgedTask:
     """One output of a game-state and one method's claim on it, which may be still to be made."""
 
     question: Question
-    answered: Answered
+    truth: Truth
     reference: float
     claim: Claim
 
@@ -44,8 +46,11 @@ class JudgedTask:
         return Curves(task=self.claim.task, method=self.claim.method, status="ok")
 
 
-def judged(claim: Claim, report: Report, answer: Path, n_values: int, *, signed: bool = False) -> Claim:
-    """What a method's process left, believed only if it is a claim on this very task, of this many numbers."""
+def believed_claim(claim: Claim, report: Report, answer: Path, n_values: int, *, is_map: bool = False) -> Claim:
+    """What a method's process left, believed only if it is a claim on this very task, of this many numbers.
+
+    In a pixel map they may be negative, also where the sign says nothing.
+    """
     if report.status == "not_applicable":
         return claim.model_copy(update={"status": "not_applicable", "reason": report.text})
     if report.status != "ok":
@@ -57,14 +62,16 @@ def judged(claim: Claim, report: Report, answer: Path, n_values: int, *, signed:
         if (given.task, given.method, given.status) != (claim.task, claim.method, "ok"):
             raise ValueError("it is about another task")
         is_sized = len(given.values) == n_values and np.isfinite(given.values).all()
-        if not is_sized or (not signed and min(given.values) < 0):
-            raise ValueError(f"expected {n_values} finite numbers{'' if signed else ' >= 0'}")
+        if is_map and is_sized and max(map(abs, given.values)) > LARGEST_NUMBER:
+            raise ValueError(f"expected a map of numbers up to {LARGEST_NUMBER:g}; scale it down")
+        if not is_sized or (not is_map and min(given.values) < 0):
+            raise ValueError(f"expected {n_values} finite numbers{'' if is_map else ' >= 0'}")
     except (OSError, ValidationError, ValueError) as error:
         return claim.model_copy(update={"status": "failed", "reason": f"its process left no valid claim: {error}"})
     return given
 
 
-def measured(task: JudgedTask, report: Report, answer: Path) -> Curves:
+def believed_curves(task: JudgedTask, report: Report, answer: Path) -> Curves:
     """What came of measuring curves; refused if they start elsewhere than the effects were measured from."""
     if report.status != "ok":
         return task.curves.model_copy(update={"status": failure(report), "reason": report.text})

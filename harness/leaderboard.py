@@ -218,12 +218,18 @@ def _remarks(scored: pd.DataFrame) -> dict[tuple[str, str], Remark]:
 
 
 def _notes(entry: MethodEntry, row: dict[str, Any], remark: Remark) -> list[str]:
-    """What the numbers of one game say, in words; empty where they say nothing remarkable."""
+    """What the numbers of one game say, in words; empty where they say nothing remarkable.
+
+    On a network, where a map of ones has a fair F, only what a claim knows beyond movement is praised.
+    """
+    # Undefined for the machine.
+    is_beyond = math.isnan(row["F_partial"]) or row["F_partial"] >= HOLDS_UP
     words = {
         f"position {'gradient' if entry.family == 'gradient' else 'claim'} vanishes": remark.position_is_zero,
-        "recovers the true causes": row["F"] >= RECOVERS,
-        "holds up on position": row["F_position"] >= HOLDS_UP and row["F_position"] >= row["F"] - ROUNDING,
+        "recovers the true causes": is_beyond and row["F"] >= RECOVERS,
+        "holds up on position": is_beyond and row["F_position"] >= max(HOLDS_UP, row["F"] - ROUNDING),
         "no true-cause signal": row["F"] <= NO_SIGNAL,
+        "no more than movement": row["F"] > NO_SIGNAL and row["F_partial"] <= NO_SIGNAL,
     }
     return [text for text, true in words.items() if true]
 

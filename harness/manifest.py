@@ -11,14 +11,15 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from harness.errors import BadRun
-from methods.method import Subject
+from methods.method import Subject, domain_on
 from oracle.readout import NAME as READOUT
 
 FORMAT_VERSION = 2
 SUBJECTS: tuple[Subject, ...] = ("machine", "network")
-# Packages whose version can move a number.
+# What of our own decides numbers.
 CODE = "code"
 CODE_FILES = ("*.py", "*.toml", "*.json", "*.safetensors")
+# Packages whose version can move a number.
 PACKAGES = ("veritari", "ale-py", "torch", "numpy", "scipy", "captum")
 
 
@@ -43,17 +44,21 @@ class MethodEntry(BaseModel):
     file_sha256: str = ""
 
     def domain_on(self, subject: str) -> str:
-        """What it returns one number for on a subject, see `Declaration.domain_on`."""
-        return "pixels" if subject == "network" and self.access == "read" else self.domain
+        """What it returns one number for on this subject."""
+        return domain_on(subject, self.domain, self.access)
 
 
 class NetworkEntry(BaseModel):
-    """The network that is explained: `readout`, or what builds it, with the SHA-256 of that file."""
+    """The network that is explained: `readout`, or what builds it.
+
+    With the SHA-256 of that file, and of what it says of a black screen of the first game with its weights.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     spec: str
     file_sha256: str = ""
+    network_sha256: str = ""
 
 
 class GameEntry(BaseModel):

@@ -10,7 +10,7 @@ import torch
 
 from games.catalog import Game, game
 from games.errors import VeritariError
-from harness.seeds import seed_global_generators, seed_of
+from harness.seeds import seed_of, seeded_global_generators
 from methods.registry import load_attribute
 from methods.spec import BadSpec
 from oracle.footprint import names_a_position
@@ -43,9 +43,11 @@ def network_of(spec: str, played: Game) -> Network:
     _require_module(spec, module)
     if not callable(preprocess):
         raise BrokenNetwork(f"{spec}: preprocessing: expected a function, got {type(preprocess).__name__}; correct it")
+    _freeze(spec, module)
     return Network(
         name=spec,
-        module=module.eval().requires_grad_(requires_grad=False),
+        names_all=True,
+        module=module,
         preprocess=preprocess,
         outputs=tuple(
             network_output(name, "position" if names_a_position(name) else "content", column)
@@ -63,26 +65,36 @@ def network_for(question: Question) -> Network | None:
     if not question.network:
         return None
     network = network_of(question.network, game(question.game))
-    if network.weights_sha256() != question.network_sha256:
+    if network.fingerprint(question.frames) != question.network_sha256:
         raise BrokenNetwork(
-            f"{question.network}: expected the same weights whenever it is built, got others; load them from a file"
+            f"{question.network}: expected the same network whenever it is built, got another; load it from a file"
         )
     return network
 
 
 def _build(spec: str, rom_id: str) -> Any:
     build = load_attribute(spec)
-    # Weights that are drawn must be the same in every process.
-    seed_global_generators(seed_of(0, "network", spec, rom_id))
     if not callable(build):
         raise BadSpec(f"{spec}: expected a function, got {type(build).__name__}; name one that builds the network")
     try:
-        return build(rom_id) if inspect.signature(build).parameters else build()
+        # Weights that are drawn must be the same in every process.
+        with seeded_global_generators(seed_of(0, "network", spec, rom_id)):
+            return build(rom_id) if inspect.signature(build).parameters else build()
     except VeritariError:
         raise
     except Exception as error:
         reason = " ".join(str(error).split())[:200]
         raise BrokenNetwork(f"{spec}: expected a network, got {type(error).__name__}: {reason}; mend it") from error
+
+
+def _freeze(spec: str, module: torch.nn.Module) -> None:
+    """Evaluation mode, without gradients of parameters; a module may bring methods of its own."""
+    try:
+        module.eval()
+        module.requires_grad_(requires_grad=False)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise BrokenNetwork(f"{spec}: expected a module that can be frozen, got {reason}; mend it") from error
 
 
 def _require_module(spec: str, module: object) -> None:
@@ -115,7 +127,9 @@ def source_sha256(spec: str) -> str:
     """
     if spec == NAME:
         return ""
+    built: Any = load_attribute(spec)
     try:
-        return hashlib.sha256(Path(inspect.getfile(inspect.unwrap(load_attribute(spec)))).read_bytes()).hexdigest()  # type: ignore[arg-type]
+        return hashlib.sha256(Path(inspect.getfile(inspect.unwrap(built))).read_bytes()).hexdigest()
     except (TypeError, OSError):
+        # Not a plain function: a builtin, or an object that can be called.
         return ""

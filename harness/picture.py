@@ -10,12 +10,11 @@ import pandas as pd
 from games.catalog import Game
 from games.catalog import game as game_of
 from harness.api import Run
-from harness.claims import task_id
 from harness.controls import CONTROLS
 from harness.drawing import Colours, Panel, Row, png, shortened
 from harness.errors import WrongUsage
 from harness.regions import Weights, direct_footprints, is_picture, on_screen, painted, strengths, unseen_share
-from harness.units import Claim, Status
+from harness.units import Claim, Status, task_id
 from harness.views import OutputView, Selection, game_view
 from oracle.effects import AnswerKey
 from oracle.emulator import Emulator, silenced_stderr
@@ -41,7 +40,7 @@ def draw_game(run: Run, selection: Selection) -> bytes:
     # Shares are of all causes, also where one alone is shown.
     views = game_view(run, replace(selection, cause=""))
     states = {
-        subject: GameState(run, selection, game, run.directory.answer_key(subject, game.rom_id, selection.state))
+        subject: GamePainter(run, selection, game, run.directory.answer_key(subject, game.rom_id, selection.state))
         for subject in dict.fromkeys(view.subject for view in views)
     }
     rows = [states[view.subject].row(view) for view in views]
@@ -57,13 +56,17 @@ def frame_at(game: Game, trace: Trace) -> Colours:
         return emulator.colours()
 
 
-class GameState:
+class GamePainter:
     """One game-state of one subject: its causes are measured once, and painted for every output and method."""
 
     def __init__(self, run: Run, selection: Selection, game: Game, answer_key: AnswerKey) -> None:
         self._run, self._selection, self._game = run, selection, game
         self._question = answer_key.question
-        self._footprints = direct_footprints(lambda: Emulator(game), self._question)
+        # A network's horizon is two frames: its footprints are direct ones.
+        is_direct = self._question.subject == "network"
+        self._footprints = (
+            answer_key.footprints if is_direct else direct_footprints(lambda: Emulator(game), self._question)
+        )
         self._labels = [cause.label for cause in self._question.causes]
 
     @property

@@ -47,12 +47,14 @@ def plan_run(settings: Settings, limits: Limits) -> Manifest:
         WrongUsage: a method specification that can't be meant, two methods of one name, or no game to ask about.
     """
     require_supported_ale()
+    if settings.network != READOUT and "network" not in settings.subjects:
+        raise WrongUsage("--network: expected with subject network, got machine only; add it to --subject")
     chosen = protocol(settings.protocol)
     games = tuple(_game_entry(chosen, game, settings) for game in select_games(settings.games))
     if all(game.exclusions.get(subject) for game in games for subject in settings.subjects):
         reasons = "; ".join(f"{game.rom_id}: {' and '.join(dict.fromkeys(game.exclusions.values()))}" for game in games)
         raise WrongUsage(f"games: expected one that {chosen.name} can ask about, got none ({reasons}); choose others")
-    network = describe_network(settings, [game.rom_id for game in games], limits)
+    network = describe_network(settings, games, limits)
     described = describe_methods(method_specs(settings.methods), limits)
     methods = (*_contestants(described, settings), *CONTROL_ENTRIES)
     commit, dirty = git_state()
@@ -102,17 +104,18 @@ def parse_subjects(selection: str) -> tuple[Subject, ...]:
     return tuple(subject for subject in SUBJECTS if subject in wanted)
 
 
-def describe_network(settings: Settings, rom_ids: Sequence[str], limits: Limits) -> NetworkEntry:
-    """The network of a run, built once for its first game, in a process of its own.
+def describe_network(settings: Settings, games: Sequence[GameEntry], limits: Limits) -> NetworkEntry:
+    """The network of a run, built once for the first game that it is asked about, in a process of its own.
 
     Raises:
         WrongUsage: it can't be built.
     """
-    if settings.network == READOUT or "network" not in settings.subjects:
+    asked = [game.rom_id for game in games if "network" not in game.exclusions]
+    if settings.network == READOUT or "network" not in settings.subjects or not asked:
         return NetworkEntry(spec=settings.network)
     with tempfile.TemporaryDirectory(prefix="veritari-") as scratch:
         answer = Path(scratch) / "network.json"
-        arguments = (settings.network, rom_ids[0], str(answer))
+        arguments = (settings.network, asked[0], str(answer))
         report = run_job(Job(work.describe_network, arguments, pid_file=Path(f"{answer}.pid")), limits)
         if report.status != "ok":
             name = "" if settings.network in report.text else f"{settings.network}: "
@@ -186,14 +189,13 @@ def _broken(spec: str, reason: str) -> MethodEntry:
 
 
 def require_same_plugins(manifest: Manifest, limits: Limits) -> None:
-    """Refuse to continue a run whose methods have changed since.
+    """Refuse to continue a run whose methods or network have changed since.
 
     Raises:
-        BadRun: naming the method.
+        BadRun: naming which.
     """
     stored = [entry for entry in manifest.methods if entry.label not in CONTROLS and not entry.broken]
-    game_ids = [game.rom_id for game in manifest.games]
-    if manifest.network != describe_network(manifest.settings, game_ids, limits):
+    if manifest.network != describe_network(manifest.settings, manifest.games, limits):
         raise BadRun(
             f"network {manifest.network.spec}: expected it as it was when the run started, it has changed; "
             "start a new run"

@@ -35,7 +35,7 @@ def train_readouts(
 
     def done(job: Job, report: Report) -> None:
         if report.status == "no_room":
-            raise CannotWrite(f"{folder}: expected room to write, got {report.text}; choose another --out")
+            raise CannotWrite(f"{folder}: expected room to write, got {report.text}; choose another --folder")
         if report.status != "ok":
             failures[jobs[job].rom_id] = report.text
         progress.advance()
@@ -52,7 +52,7 @@ def _require_writable(folder: Path) -> None:
             pass
     except OSError as error:
         raise CannotWrite(
-            f"{folder}: expected a folder that can be written, got {error.strerror}; choose --out"
+            f"{folder}: expected a folder that can be written, got {error.strerror}; choose another --folder"
         ) from error
 
 
@@ -67,7 +67,8 @@ def readouts_table(games: Sequence[Game], folder: Path) -> pd.DataFrame:
         row: dict[str, str | float] = {"game": game.rom_id}
         for regime, byte in best.items():
             chosen = card.chosen(regime)
-            row[regime] = f"ram[{chosen.address}] {chosen.name}" if chosen else ""
+            named = f"ram[{byte.address}] {byte.name}" if byte else ""
+            row[regime] = named if chosen or not byte else f"none (best: {named})"
             row[f"R2_{regime}"] = byte.r2 if byte and byte.r2 is not None else float("nan")
         rows.append(
             {

@@ -14,12 +14,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.claims import task_id
 from harness.errors import BadRun
 from harness.grading import GRADERS, UNDEFINED, grade
 from harness.manifest import GameEntry, Manifest, MethodEntry
 from harness.run_directory import CHECKSUMS, RunDirectory
-from harness.units import UNANSWERED, Claim, Curves, OracleOutcome, Status, TaskId
+from harness.units import UNANSWERED, Claim, Curves, OracleOutcome, Status, TaskId, task_id
 from methods.method import Subject
 from oracle.effects import AnswerKey
 from oracle.output import REGIMES, Regime

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Bool, Float
 
+from methods.network_cam import LEAST_SIDE
 from oracle.emulator import Machine, silenced_stderr
-from oracle.intervention import ActionWrite, Cause
+from oracle.intervention import Cause
 from oracle.network import N_FRAMES
 from oracle.network_effects import changed_pixels
 from oracle.rollout import ExactRollouts
@@ -16,9 +17,6 @@ Footprints = Bool[np.ndarray, "cause row column"]
 Weights = Float[np.ndarray, " cause"]
 Intensity = Float[np.ndarray, "row column"]
 
-# With fewer rows or columns a map has its channels last, and its last axes are no picture.
-LEAST_SIDE = 8
-
 
 def direct_footprints(fresh_machine: Callable[[], Machine], question: Question) -> Footprints:
     """The pixels that each cause changes in any of the first two frames: before the game's own logic spreads it."""
@@ -27,8 +25,6 @@ def direct_footprints(fresh_machine: Callable[[], Machine], question: Question) 
         reference = rollouts.film([], N_FRAMES)
 
         def changed(cause: Cause) -> Bool[np.ndarray, "row column"]:
-            if isinstance(cause.intervention, ActionWrite) and cause.intervention.offset >= N_FRAMES:
-                return np.zeros(reference.last.screen.shape, dtype=np.bool_)
             return changed_pixels(rollouts.film([cause.intervention], N_FRAMES), reference)
 
         masks = [changed(cause) for cause in question.causes]

@@ -16,16 +16,16 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from harness import work
-from harness.claims import on_causes, task_id
-from harness.controls import CONTROLS, Answered
+from harness.controls import CONTROLS, Truth
 from harness.errors import BadRun
 from harness.guard import Report
-from harness.judging import JudgedTask, ScoredState, failure, judged, measured
+from harness.judging import JudgedTask, ScoredState, believed_claim, believed_curves, failure
 from harness.manifest import Manifest, MethodEntry
 from harness.pool import Job, Limits, run_jobs
+from harness.projection import on_causes
 from harness.run_directory import RunDirectory, Unit
 from harness.seeds import seed_of
-from harness.units import UNANSWERED, Claim, Curves, OracleOutcome
+from harness.units import UNANSWERED, Claim, Curves, OracleOutcome, task_id
 from oracle.effects import AnswerKey
 from oracle.errors import DamagedFile
 from oracle.task import Question
@@ -101,9 +101,12 @@ class Runner:
         stored = [self.directory.unit(outcome) for outcome in self._game_states()]
         failures = [outcome for outcome in stored if outcome is not None and outcome.status in UNANSWERED]
         if failures and len(failures) == len(stored):
+            # A network that was mended is another one, which no run is continued with.
+            of_user = failures[0].subject == "network" and self.manifest.network.file_sha256
+            resume = f"continue with --resume {self.directory.path} --retry-failed"
             raise BadRun(
                 f"effects: expected some, got none for {len(failures)} game-states, the first: {failures[0].reason}; "
-                f"mend it and continue with --resume {self.directory.path} --retry-failed"
+                f"mend it and {'start a new run' if of_user else resume}"
             )
 
     def _game_states(self) -> Iterator[OracleOutcome]:
@@ -192,7 +195,7 @@ class Runner:
             if self._is_missing(task.claim):
                 of = task.claim.task
                 seed = seed_of(settings.seed, settings.protocol, of.game, of.state, of.output, entry.label)
-                values = CONTROLS[entry.label](task.answered, generator=np.random.default_rng(seed))
+                values = CONTROLS[entry.label](task.truth, generator=np.random.default_rng(seed))
                 self._store(task.claim.model_copy(update={"values": tuple(values.tolist())}), 0.0)
 
     def _tasks_of(self, entry: MethodEntry) -> Iterator[JudgedTask]:
@@ -202,7 +205,7 @@ class Runner:
                 continue
             for output, effect, reference in zip(question.outputs, state.effects, state.references, strict=True):
                 claim = Claim(task=task_id(question, output), method=entry.label, status="ok")
-                yield JudgedTask(question, Answered(effect, state.moved), float(reference), claim)
+                yield JudgedTask(question, Truth(effect, state.moved), float(reference), claim)
 
     def _ask_in_workers(self, entry: MethodEntry) -> None:
         jobs: dict[Job, tuple[JudgedTask, Path]] = {}
@@ -232,10 +235,10 @@ class Runner:
 
     def _projected(self, entry: MethodEntry, task: JudgedTask, report: Report, answer: Path) -> Claim:
         """The claim per cause of what a worker left; a pixel map is kept beside it."""
-        moved, domain = task.answered.moved, entry.domain_on(task.question.subject)
+        moved, domain = task.truth.moved, entry.domain_on(task.question.subject)
         if moved is None or domain != "pixels":
-            return judged(task.claim, report, answer, len(task.question.causes))
-        given = judged(task.claim, report, answer, moved[0].size, signed=entry.signed)
+            return believed_claim(task.claim, report, answer, len(task.question.causes))
+        given = believed_claim(task.claim, report, answer, moved[0].size, is_map=True)
         if given.status != "ok":
             return given
         self.directory.write_map(given, np.array(given.values).reshape(moved.shape[1:]))
@@ -254,7 +257,7 @@ class Runner:
 
         def done(job: Job, report: Report) -> None:
             task, answer = jobs[job]
-            self._store(measured(task, report, answer), report.seconds)
+            self._store(believed_curves(task, report, answer), report.seconds)
 
         self._run("measuring curves", list(jobs), done)
 

@@ -217,11 +217,14 @@ def precision_at_k(claim: Causes, effect: Causes, *, k: int = TOP_K) -> float:
     return len(overlap) / k
 
 
-def sufficiency_v1(claim: Causes, effect: Causes, *, seed: int) -> float:
+def sufficiency_v1(
+    claim: Causes, effect: Causes, *, seed: int, absolute_tolerance: float = ABSOLUTE_TOLERANCE
+) -> float:
     """Share of held-out causes whose effect is predicted by a line fitted to the others, in [0, 1]; NaN under 4 causes.
 
     With seed 0 the calibration causes are the 1st, 3rd, ... and the held-out ones the 2nd, 4th, ...; the seed rotates
-    them. A constant predictor can score high: read it beside F.
+    them. A prediction may be off by a tenth of the spread of the held-out effects, or by `absolute_tolerance`, which is
+    half a unit of whole numbers. A constant predictor can score high: read it beside F.
     """
     n_causes = len(claim)
     if n_causes < MIN_CAUSES_FOR_SUFFICIENCY:
@@ -233,7 +236,7 @@ def sufficiency_v1(claim: Causes, effect: Causes, *, seed: int) -> float:
     slope, intercept = _line(claim[calibration], effect[calibration])
     truth = effect[held_out]
     spread = max(0.0, float(truth.max())) - min(0.0, float(truth.min()))
-    tolerance = max(ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE * spread)
+    tolerance = max(absolute_tolerance, RELATIVE_TOLERANCE * spread)
     return float(np.mean(np.abs(slope * claim[held_out] + intercept - truth) <= tolerance))
 
 

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -19,8 +21,28 @@ def seed_of(run_seed: int, *identity: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
+@contextmanager
+def seeded_global_generators(seed: int) -> Iterator[None]:
+    """Inside, the global generators are seeded; afterwards they stand where they were."""
+    states = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002  # put back below
+    seed_global_generators(seed)
+    try:
+        yield
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])  # noqa: NPY002  # as above
+        torch.set_rng_state(states[2])
+
+
 def seed_global_generators(seed: int) -> None:
-    """For foreign code that draws from them: what it does must not depend on the process that it runs in."""
+    """For foreign code that draws from the global generators: it must not depend on the process that it runs in."""
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002  # the very generator that such code draws from
     torch.manual_seed(seed)
+
+
+def reset_torch() -> None:
+    """What foreign code may have left behind: the next to come must not notice."""
+    torch.set_default_dtype(torch.float32)
+    torch.set_grad_enabled(True)
+    torch.set_num_threads(1)

@@ -20,8 +20,8 @@ GAP = 3
 # Where nobody watches, a table is as wide as it is.
 WIDEST = 1000
 
-output = Console(width=None if sys.stdout.isatty() else WIDEST)
-messages = Console(stderr=True)
+output = Console(emoji=False, width=None if sys.stdout.isatty() else WIDEST)
+messages = Console(emoji=False, stderr=True)
 
 
 class Bar:

@@ -11,7 +11,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from methods.method import Subject
-from oracle.output import Regime
+from oracle.output import Output, Regime
+from oracle.task import Question
 
 Status = Literal["ok", "not_applicable", "degenerate", "failed", "timeout", "excluded"]
 UNANSWERED: tuple[Status, ...] = ("failed", "timeout")
@@ -56,6 +57,13 @@ class TaskId(_Unit):
     def slug(self) -> str:
         """Safe as a file name."""
         return f"{self.subject}-{self.game}-{self.state}-{slug(self.output)}"
+
+
+def task_id(question: Question, output: Output) -> TaskId:
+    """The identity of one output of a question."""
+    return TaskId(
+        subject=question.subject, game=question.game, state=question.state, output=output.name, regime=output.regime
+    )
 
 
 class _OfTask(_Unit):

@@ -14,7 +14,8 @@ from harness.api import Run
 from harness.board_texts import ONLY_FOR, headings, plain_number, printed
 from harness.check import Findings
 from harness.errors import WrongUsage
-from harness.leaderboard import Board
+from harness.leaderboard import Board, joined
+from harness.manifest import SUBJECTS
 from harness.terminal import bar, print_table, print_text
 from oracle.network import N_FRAMES
 
@@ -37,6 +38,17 @@ RANDOMISATION = (
 GAME_COLUMNS = ["subject", "game", "F", "F_content", "F_position", "F_partial", "S", "M", "note"]
 
 
+def boards_of(run: Run, subject: str) -> list[Board]:
+    """The boards of one subject, or of all where it is empty.
+
+    Raises:
+        UnknownName: the run is not about this subject.
+    """
+    if subject and subject not in run.manifest.settings.subjects:
+        raise unknown_name("subject of this run", subject, run.manifest.settings.subjects)
+    return [board for board in run.boards.values() if subject in ("", board.subject)]
+
+
 def leaderboard_view(run: Run, board: Board) -> pd.DataFrame:
     """A leaderboard as printed, with the seconds per task that equal runs do not share."""
     rows = [row for _, row in board.leaderboard.iterrows()]
@@ -50,20 +62,27 @@ def leaderboard_view(run: Run, board: Board) -> pd.DataFrame:
     return view
 
 
-def print_leaderboards(run: Run) -> None:
-    """The leaderboard of each subject, what is excluded, what failed, what is still to do."""
+def print_leaderboards(run: Run, subject: str = "") -> None:
+    """The leaderboard of each subject, or of one; what is excluded, what failed, what is still to do.
+
+    Raises:
+        UnknownName: the run is not about this subject.
+    """
     settings = run.manifest.settings
-    for board in run.boards.values():
+    for board in boards_of(run, subject):
         about = " ".join(part for part in (board.subject, run.manifest.network_of(board.subject)) if part)
         print_table(
             leaderboard_view(run, board),
             title=f"{settings.protocol}, {about}, games {settings.games}, seed {settings.seed}",
             n_key_columns=2,
         )
+        if board.subject == "network":
+            print_text(_network_legend(board))
         left_out = {
             "excluded": board.excluded,
             "not applicable": board.not_applicable,
             "degenerate": board.degenerate,
+            "declined": _declined(run, board.subject),
         }
         for what, reasons in left_out.items():
             for name, reason in reasons.items():
@@ -73,6 +92,25 @@ def print_leaderboards(run: Run) -> None:
         print_text(f"{len(failures)} failures, see {run.path / 'failures.csv'}; the first: {_first_failure(failures)}")
     if not run.is_finished:
         print_text(f"unfinished: continue with: veritari run --resume {shlex.quote(str(run.path))}")
+
+
+def _network_legend(board: Board) -> str:
+    """What a newcomer would else read out of F."""
+    uniform = board.leaderboard.set_index("method").loc["uniform", "F"]
+    return (
+        f"a map of ones (uniform) has F = {uniform:.3f} here: what moves many pixels matters more; "
+        "F partial is what a map knows beyond that"
+    )
+
+
+def _declined(run: Run, subject: str) -> dict[str, str]:
+    """Reasons by method of tasks that it did not take on, each reason once with its number of tasks."""
+    records = run.records
+    declined = records[
+        (records["subject"] == subject) & (records["status"] == "not_applicable") & (records["output"] != "")
+    ]
+    counts = declined.groupby(["method", "reason"], sort=False, as_index=False).size()
+    return {f"{row['method']!s}, {row['size']} tasks": str(row["reason"]) for _, row in counts.iterrows()}
 
 
 def _first_failure(failures: pd.DataFrame) -> str:
@@ -85,13 +123,13 @@ def _first_failure(failures: pd.DataFrame) -> str:
     )
 
 
-def method_view(run: Run, method: str) -> pd.DataFrame:
+def method_view(run: Run, method: str, subject: str = "") -> pd.DataFrame:
     """One row per subject and game of a method.
 
     Raises:
-        UnknownName: the run has no such method.
+        UnknownName: the run has no such method or subject.
     """
-    per_game = run.per_game
+    per_game = joined(board.per_game for board in boards_of(run, subject))
     known = [entry.label for entry in run.manifest.methods]
     if method not in known:
         raise unknown_name("method of this run", method, known)
@@ -138,9 +176,12 @@ def game_view(run: Run, selection: Selection) -> list[OutputView]:
     if not 0 <= selection.state < run.manifest.n_states:
         raise WrongUsage(f"--state: expected 0..{run.manifest.n_states - 1}, got {selection.state}; correct it")
     claims = run.claims[(run.claims["game"] == selection.game) & (run.claims["state"] == selection.state)]
+    if selection.method:
+        # Only what the method explains is about it.
+        explained = [each for each in SUBJECTS if selection.method in _labels(run, each)]
+        claims = claims[claims["subject"].isin(explained)]
     if selection.subject:
-        if selection.subject not in run.manifest.settings.subjects:
-            raise unknown_name("subject of this run", selection.subject, run.manifest.settings.subjects)
+        boards_of(run, selection.subject)
         claims = claims[claims["subject"] == selection.subject]
     methods = [entry.label for entry in run.manifest.methods]
     if selection.method and selection.method not in methods:
@@ -153,6 +194,10 @@ def game_view(run: Run, selection: Selection) -> list[OutputView]:
     ]
 
 
+def _labels(run: Run, subject: str) -> list[str]:
+    return [entry.label for entry in run.manifest.methods_on(subject)]
+
+
 def _output_view(run: Run, selection: Selection, task: tuple[str, str], claims: pd.DataFrame) -> OutputView:
     subject, output = task
     answer_key = run.directory.answer_key(subject, selection.game, selection.state)
@@ -161,6 +206,8 @@ def _output_view(run: Run, selection: Selection, task: tuple[str, str], claims: 
     causes = _causes_table(claims, [entry.label for entry in run.manifest.methods], selection)
     at_state = (run.records["game"] == selection.game) & (run.records["state"] == selection.state)
     scores = run.records[at_state & (run.records["output"] == output) & (run.records["subject"] == subject)]
+    if selection.method:
+        scores = scores[scores["method"] == selection.method]
     return OutputView(
         subject=subject,
         game=question.game,
@@ -208,7 +255,7 @@ def print_game(run: Run, selection: Selection) -> None:
         at = f"state {view.state} (frame {view.frame}, horizon {view.horizon_frames})"
         y = f"{view.regime} output {view.output}, y(reference) = {view.reference_value:g}"
         heading = f"{view.game}, {view.subject}, {at}: {y}"
-        print_table(causes, title=f"{heading}; claims per method", n_key_columns=2)
+        print_table(causes, title=f"{heading}; {_shown_causes(view)}, claims per method", n_key_columns=2)
         print_table(view.scores, title=f"{view.game}, {view.subject}: scores on {view.output}")
 
 
@@ -225,6 +272,11 @@ def print_findings(found: Findings, *, title: str) -> None:
 def findings_json(found: Findings) -> str:
     """The same as JSON; without a network, `randomisation` is empty."""
     return to_json({"verdicts": [*map(vars, found.verdicts)], "randomisation": [*map(vars, found.randomisation)]})
+
+
+def _shown_causes(view: OutputView) -> str:
+    """How many causes there are, and why a network has fewer."""
+    return f"{len(view.causes)} causes{' that move its input' if view.subject == 'network' else ''}"
 
 
 def to_json(value: Any) -> str:

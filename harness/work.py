@@ -24,24 +24,27 @@ from harness.guard import NoRoom, Report, guarded, sign, write
 from harness.manifest import MethodEntry, NetworkEntry
 from harness.networks import network_for, network_of, source_sha256
 from harness.sanity import parametrised_layers, randomised
-from harness.seeds import seed_global_generators, seed_of
+from harness.seeds import reset_torch, seed_global_generators, seed_of
 from harness.units import Claim
 from harness.world import world_of
 from methods.method import BadMethod, Method
 from methods.registry import NameTaken, resolve
 from methods.spec import BadSpec
 from oracle import readout_training
-from oracle.effects import AnswerKey, measure
+from oracle.effects import AnswerKey
 from oracle.emulator import Emulator
 from oracle.errors import DamagedFile
-from oracle.network import Network
-from oracle.network_effects import measure_network
+from oracle.network import N_FRAMES, Network
+from oracle.network_effects import measure_subject
 from oracle.output import Output
 from oracle.protocol import protocol
 from oracle.readout import save_readout
 from oracle.store import Store, store_key
 from oracle.task import Question
 from oracle.verification import fresh_digests, random_interventions, recipe_digests
+
+# Rows and columns of a screen, for a first look.
+SCREEN = (210, 160)
 
 
 def describe(spec: str, answer: str) -> Report:
@@ -80,8 +83,10 @@ def describe_network(spec: str, rom_id: str, answer: str) -> Report:
 
 def _describe_network(spec: str, played: Game, answer: Path) -> str:
     sign(answer)
-    network_of(spec, played)
-    write(answer, NetworkEntry(spec=spec, file_sha256=source_sha256(spec)).model_dump_json())
+    network = network_of(spec, played)
+    black = network.look(np.zeros((N_FRAMES, *SCREEN), np.uint8))
+    entry = NetworkEntry(spec=spec, file_sha256=source_sha256(spec), network_sha256=network.fingerprint(black))
+    write(answer, entry.model_dump_json())
     return ""
 
 
@@ -129,9 +134,7 @@ def _measure_state(what: GameState, store: Store, answer: Path) -> str:
     except (DamagedFile, OSError) as error:
         warning, answer_key = str(error), None
     if answer_key is None:
-        answer_key = (
-            measure_network(chosen, played, what.state, network) if network else measure(chosen, played, what.state)
-        )
+        answer_key = measure_subject(chosen, played, what.state, network)
         warning = (_save(store, key, answer_key) if key else "") or warning
     write(answer, answer_key.to_bytes())
     return warning
@@ -176,7 +179,8 @@ def _claim(asked: Asked, answer: Path, randomisation: Randomisation | None = Non
     sign(answer)
     question = _question(Path(asked.question_path))
     output = _output(question, asked.output_name)
-    # A new instance, and known global generators: the answer depends on nothing that was asked here before.
+    # A new instance and known global states: the answer depends on nothing that was asked here before.
+    reset_torch()
     method = resolve(asked.spec)
     # Built for this call alone: nothing that a method does to it is there for the next.
     network = network_for(question)

@@ -61,7 +61,7 @@ def build_world(rollouts: ExactRollouts, network: Network | None = None) -> Worl
 
 def world_of(question: Question) -> World:
     """The world of a question's game-state, kept between calls: booting it takes longer than a rollout."""
-    key = (question.game, question.trace, question.network_sha256)
+    key = (question.game, question.trace, question.network, question.network_sha256)
     if key not in _kept_worlds:
         played = game(question.game)
         while len(_kept_worlds) >= WORLDS_KEPT:
@@ -72,4 +72,4 @@ def world_of(question: Question) -> World:
 
 
 # Oldest first.
-_kept_worlds: dict[tuple[str, Trace, str], World] = {}
+_kept_worlds: dict[tuple[str, Trace, str, str], World] = {}

@@ -66,12 +66,19 @@ class Declaration:
             raise BadMethod(f"method name: expected snake case like 'my_method', got {self.name!r}; rename it")
         if not self.source:
             raise BadMethod(f"{self.name}: source: expected a citation, got an empty text; say where it comes from")
+        if self.domain == "cause" and self.access == "read" and "network" in self.subjects:
+            raise BadMethod(f"{self.name}: domain: expected pixels for networks, got cause; declare access='world'")
         if self.domain == "pixels" and "machine" in self.subjects:
             raise BadMethod(f"{self.name}: domain: expected ram or cause for the machine, got pixels; it has none")
 
-    def domain_on(self, subject: str) -> Domain:
+    def domain_on(self, subject: str) -> str:
         """What it returns one number for on this subject."""
-        return "pixels" if subject == "network" and self.access == "read" else self.domain
+        return domain_on(subject, self.domain, self.access)
+
+
+def domain_on(subject: str, domain: str, access: str) -> str:
+    """What a method returns one number for: on a network, one that only reads answers in pixels."""
+    return "pixels" if subject == "network" and access == "read" else domain
 
 
 class Method(ABC):
@@ -191,7 +198,7 @@ def method(  # noqa: PLR0913  # the fields of `Declaration`, by keyword
 
 def expected_shape(declaration: Declaration, task: Task) -> tuple[int, ...]:
     """The shape of a claim on `task`."""
-    shapes: dict[Domain, tuple[int, ...]] = {
+    shapes: dict[str, tuple[int, ...]] = {
         "ram": (len(task.ram),),
         "cause": (len(task.causes),),
         "pixels": tuple(task.point.shape),

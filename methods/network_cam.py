@@ -10,6 +10,9 @@ from methods.cam import Kind, class_activation_map
 from methods.method import NotApplicable
 from oracle.task import Task
 
+# With fewer rows or columns an input has its channels last, and its last axes are no picture.
+LEAST_SIDE = 8
+
 
 def network_claim(task: Task, kind: Kind, layer: str) -> Float[torch.Tensor, "*input"]:
     """The heatmap of the explained output, one number per number of the input: channels share their frame's.
@@ -21,7 +24,7 @@ def network_claim(task: Task, kind: Kind, layer: str) -> Float[torch.Tensor, "*i
     network, frames = task.network, task.frames
     if network is None or frames is None:
         raise NotApplicable(f"it explains networks, not {task.subject}")
-    if frames.ndim not in (3, 4):
+    if frames.ndim not in (3, 4) or min(frames.shape[-2:]) < LEAST_SIDE:
         raise NotApplicable(f"it explains inputs (C, H, W) or (T, C, H, W), not {tuple(frames.shape)}")
     convolutions = [module for module in network.modules() if isinstance(module, torch.nn.Conv2d)]
     if not layer and not convolutions:

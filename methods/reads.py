@@ -1,4 +1,4 @@
-"""Differentiable stand-ins for the outputs of the machine, from (..., byte) to (..., 1).
+"""What gradient methods look at, from (..., *input) to (..., 1): stand-ins for outputs of the machine, or a network's.
 
 A console has no gradient, so a gradient method looks at a *read*: how the output depends on RAM if everything but the
 final look-up is ignored. The conventions at the corners are one-sided, as in the published audit: the derivative of |t|
@@ -11,6 +11,7 @@ from typing import Literal
 import torch
 from jaxtyping import Float
 
+from oracle.network import input_dtype
 from oracle.output import Output
 from oracle.task import Question, SamplerGeometry
 
@@ -88,8 +89,9 @@ class NetworkRead(torch.nn.Module):
 
     def forward(self, inputs: torch.Tensor) -> Float[torch.Tensor, "*batch 1"]:
         batch = inputs.shape[: inputs.ndim - len(self._input_shape)]
-        dtype = next((parameter.dtype for parameter in self.network.parameters()), inputs.dtype)
-        answer: torch.Tensor = self.network(inputs.reshape(-1, *self._input_shape).to(dtype))
+        # A copy: the network may write into what it is given.
+        rows = inputs.reshape(-1, *self._input_shape).to(input_dtype(self.network)).clone()
+        answer: torch.Tensor = self.network(rows)
         return answer[:, self._column].reshape(*batch, 1)
 
 

@@ -1,22 +1,38 @@
 """The answer key of one game-state for a network: the measured effect of every cause on what the network says."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool
 
 from games.catalog import Game
-from oracle.effects import AnswerKey, hash_of_run, reference_run
+from oracle.effects import AnswerKey, hash_of_run, measure, reference_run
 from oracle.emulator import Emulator, Machine
 from oracle.errors import NotDeterministic
-from oracle.network import N_FRAMES, Network
+from oracle.intervention import Cause
+from oracle.network import N_FRAMES, BrokenNetwork, Input, Network
 from oracle.protocol import AuditProtocol
 from oracle.responses import flagged
 from oracle.rollout import ExactRollouts, Film, replay_film
 from oracle.task import Question
 
 # As the gate of ram-v1 has it: with fewer there is nothing to correlate.
-LEAST_MOVERS = 4
+LEAST_VISIBLE = 4
+
+
+def measure_subject(
+    protocol: AuditProtocol,
+    game: Game,
+    state: int,
+    network: Network | None,
+    *,
+    fresh_machine: Callable[[], Machine] | None = None,
+) -> AnswerKey:
+    """The answer key of a game-state: of the machine, or of a network that looks at it; see `measure` and below."""
+    if network is None:
+        return measure(protocol, game, state, fresh_machine)
+    return measure_network(protocol, game, state, network, fresh_machine=fresh_machine)
 
 
 def measure_network(
@@ -24,6 +40,7 @@ def measure_network(
     game: Game,
     state: int,
     network: Network,
+    *,
     fresh_machine: Callable[[], Machine] | None = None,
 ) -> AnswerKey:
     """Measure one game-state: every cause is run for two frames, the network looks at them, y is what it says.
@@ -33,50 +50,90 @@ def measure_network(
     Raises:
         InvalidState: the prefix or the reference tail reaches game over.
         NotDeterministic: two reference runs differ.
-        BrokenNetwork: the network can't be asked.
+        BrokenNetwork: the network can't be asked, or does not say the same twice.
     """
     rollouts = ExactRollouts(fresh_machine or (lambda: Emulator(game)), protocol.trace(game, state))
-    reference = reference_run(rollouts)
-    film = reference_film(rollouts)
-    seen = network.look(film.frames)
-    causes = protocol.causes(game, rollouts)
-    films, flags = flagged(causes, lambda cause: rollouts.film([cause.intervention], N_FRAMES), lambda each: each.last)
-    inputs = [network.look(each.frames) for each in films]
-    movers = [index for index, each in enumerate(inputs) if not np.array_equal(each, seen)]
-    few = f"{len(movers)} causes move a pixel of the network's input, at least {LEAST_MOVERS} are needed"
-    outputs = network.outputs if len(movers) >= LEAST_MOVERS else ()
-    reference_value = network.values(seen) if outputs else np.zeros(0)
-    values = [network.values(inputs[index]) for index in movers] if outputs else []
+    reference, film = reference_run(rollouts), reference_film(rollouts)
+    seen = _look_twice(network, film)
+    shown = _visible(_watch(rollouts, protocol.causes(game, rollouts), network), seen)
+    enough = len(shown) >= LEAST_VISIBLE
+    gate = f"gate: {len(shown)} causes move a pixel of the network's input, at least {LEAST_VISIBLE} are needed"
     question = Question(
         protocol=protocol.name,
         subject="network",
         game=game.rom_id,
         state=state,
         trace=rollouts.trace,
-        causes=tuple(causes[index] for index in movers),
-        outputs=outputs,
+        causes=tuple(each.cause for each in shown),
+        outputs=network.outputs if enough else (),
         geometry=None,
         network=network.name,
-        network_sha256=network.weights_sha256(),
+        network_sha256=network.fingerprint(seen),
         reference_pool=rollouts.prefix_ram,
         frames=seen,
     )
     return AnswerKey(
         question=question,
-        exclusion="" if len(movers) >= LEAST_MOVERS else f"gate: {few}",
+        exclusion="" if enough else gate,
         unmet=network.unmet,
         reference_hash=hash_of_run(rollouts, reference),
         n_frames=rollouts.n_frames,
         n_rollouts=rollouts.n_rollouts,
-        flags=tuple(flags[index] for index in movers),
-        effects=np.array(values).reshape(len(movers), len(outputs)).T - reference_value[:, np.newaxis],
-        reference_value=reference_value,
-        moved=_stacked([inputs[index] - seen for index in movers], seen),
-        final_ram=_stacked([films[index].last.ram for index in movers], film.last.ram),
-        footprints=_stacked([changed_pixels(films[index], film) for index in movers], film.last.screen > 0),
+        flags=tuple(each.flags for each in shown),
+        **_answers(network, question, shown),
+        moved=_stacked([each.seen - seen for each in shown], seen),
+        final_ram=_stacked([each.film.last.ram for each in shown], film.last.ram),
+        footprints=_stacked([changed_pixels(each.film, film) for each in shown], film.last.screen > 0),
         reference_ram=film.last.ram,
         reference_screen=film.last.screen,
     )
+
+
+def _look_twice(network: Network, film: Film) -> Input:
+    seen = network.look(film.frames)
+    if not np.array_equal(network.look(film.frames), seen):
+        raise BrokenNetwork(f"{network.name}: preprocessing: expected the same twice, got another; make it steady")
+    return seen
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """What one cause does to the frames, and to the network's input."""
+
+    cause: Cause
+    film: Film
+    seen: Input
+    flags: str
+
+
+def _watch(rollouts: ExactRollouts, causes: Sequence[Cause], network: Network) -> list[_Watched]:
+    films, flags = flagged(causes, lambda cause: rollouts.film([cause.intervention], N_FRAMES), lambda each: each.last)
+    return [
+        _Watched(cause, film, network.look(film.frames), flag)
+        for cause, film, flag in zip(causes, films, flags, strict=True)
+    ]
+
+
+def _visible(watched: Sequence[_Watched], seen: Input) -> list[_Watched]:
+    for each in watched:
+        if each.seen.shape != seen.shape:
+            raise BrokenNetwork(
+                f"preprocessing: expected inputs of one shape, got {seen.shape} and {each.seen.shape}; correct it"
+            )
+    return [each for each in watched if not np.array_equal(each.seen, seen)]
+
+
+def _answers(network: Network, question: Question, shown: Sequence[_Watched]) -> dict[str, np.ndarray]:
+    """Effects and reference values of all outputs that are explained."""
+    if not question.outputs:
+        return {"effects": np.zeros((0, len(shown))), "reference_value": np.zeros(0)}
+    seen = question.frames
+    network.require_steady(seen, shown[-1].seen)
+    reference_value = network.values(seen)
+    values = np.array([network.values(each.seen) for each in shown])
+    if network.fingerprint(seen) != question.network_sha256:
+        raise BrokenNetwork(f"{network.name}: expected its weights to stay, got others after it ran; make it steady")
+    return {"effects": values.T - reference_value[:, np.newaxis], "reference_value": reference_value}
 
 
 def reference_film(rollouts: ExactRollouts) -> Film:

@@ -6,6 +6,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, UInt8
 
+from games.errors import VeritariError
+
 Regime = Literal["content", "position"]
 REGIMES: tuple[Regime, ...] = ("content", "position")
 
@@ -16,8 +18,7 @@ class Output:
 
     Attributes:
         name: `ram[54]` for the value of a byte, `changed_pixels` for the number of screen pixels that differ from the
-            reference run (so that y of the reference is 0),
-            `readout[54]` or another name for an output of a network.
+            reference run (so that y of the reference is 0), `readout[54]` or another name for an output of a network.
         regime: `content` or `position`.
         ram_address: the byte, for a content output of the machine.
         network_column: which number, for an output of a network.
@@ -31,7 +32,13 @@ class Output:
     def values(
         self, final_ram: UInt8[np.ndarray, "rollout byte"], changed: Bool[np.ndarray, "rollout row column"]
     ) -> Float[np.ndarray, " rollout"]:
-        """y of each rollout, from its final RAM and the pixels in which it differs from the reference run."""
+        """y of each rollout, from its final RAM and the pixels in which it differs from the reference run.
+
+        Raises:
+            VeritariError: it is an output of a network, which has to be asked.
+        """
+        if self.network_column is not None:
+            raise VeritariError(f"output {self.name}: expected one of the machine, got a network's; ask the network")
         if self.ram_address is not None:
             return np.asarray(final_ram[:, self.ram_address], dtype=np.float64)
         return np.asarray(changed.sum(axis=(1, 2)), dtype=np.float64)

@@ -13,7 +13,7 @@ from oracle.network import preprocess
 
 N_BOOTS = 4
 # Title screens, intros: nothing to learn from.
-WARM_UP_FRAMES = 240
+INTRO_FRAMES = 240
 LONGEST_HOLD = 12
 FIRE = 1
 N_ACTIONS = 18
@@ -51,7 +51,7 @@ def random_play(fresh_machine: Callable[[], Machine], n_frames: int, *, generato
     A used console's reset is no reproducible start, so there is none.
 
     Raises:
-        InvalidState: the game ends so soon after every start that there is nothing to see.
+        InvalidState: the game ends so soon after every start that there are too few frames.
     """
     pictures: list[np.ndarray] = []
     ram: list[np.ndarray] = []
@@ -60,14 +60,17 @@ def random_play(fresh_machine: Callable[[], Machine], n_frames: int, *, generato
     while len(pictures) < n_frames:
         n_boots += 1
         if n_boots > MOST_BOOTS:
-            raise InvalidState(f"random play: expected {n_frames} frames in {MOST_BOOTS} games, got {len(pictures)}")
+            raise InvalidState(
+                f"random play: expected {n_frames} frames in {MOST_BOOTS} games, got {len(pictures)}; "
+                "the game ends too soon to be learned"
+            )
         machine = fresh_machine()
         n_kept = 0
-        for frame, action in enumerate(_actions(WARM_UP_FRAMES + -(-n_frames // N_BOOTS), generator)):
+        for frame, action in enumerate(_actions(INTRO_FRAMES + -(-n_frames // N_BOOTS), generator)):
             machine.act(action)
             if machine.terminal() or len(pictures) == n_frames:
                 break
-            if frame >= WARM_UP_FRAMES:
+            if frame >= INTRO_FRAMES:
                 pictures.append(_picture(machine))
                 ram.append(machine.ram())
                 starts.append(n_kept == 0)

@@ -1,6 +1,7 @@
 """Readouts: one small CNN per game that looks at the screen and predicts the named bytes."""
 
 import hashlib
+import math
 from pathlib import Path
 
 import torch
@@ -108,7 +109,8 @@ class ReadoutCard(BaseModel):
         best = self.best(regime)
         is_named = any(_regime(each.name) == regime for each in self.bytes)
         nothing = "none of them changes in play" if is_named else "the game names none"
-        found = f"the best, {best.name}, has {best.r2:.3f}" if best else nothing
+        # Rounded down: what falls short must not look as if it did not.
+        found = f"the best, {best.name}, has {math.floor((best.r2 or 0.0) * 1000) / 1000}" if best else nothing
         return f"readout: no {regime} byte with held-out R2 >= {NEEDED_R2}: {found}"
 
 

@@ -1,4 +1,8 @@
-"""Train the readout of a game on random play, and measure how well it reads each byte from frames it has not seen."""
+"""Train the readout of a game on random play, and measure how well it reads each byte from blocks that were held out.
+
+Nothing of a held-out block is trained on, but two traces: its first example shows the frame before the block as well,
+and the mean pixel that is taken off is that of all frames.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -86,7 +86,7 @@ class ExactRollouts:
         self.n_rollouts += 1
         self.n_frames += n_frames
         ExactRollouts.n_run += 1
-        return _film(self._machine, interventions, self.trace.tail[:n_frames])
+        return _film(self._machine, intervene(self._machine, interventions, self.trace.tail)[:n_frames])
 
     def register(self, device: str, register: str) -> int:
         """The value of a register at f*."""
@@ -147,9 +147,9 @@ def intervene(machine: Machine, interventions: Sequence[Intervention], tail: Seq
     return actions
 
 
-def _film(machine: Machine, interventions: Sequence[Intervention], tail: Sequence[int]) -> Film:
+def _film(machine: Machine, actions: Sequence[int]) -> Film:
     frames, reward = [], 0.0
-    for action in intervene(machine, interventions, tail):
+    for action in actions:
         reward += machine.act(action)
         frames.append(machine.grayscale())
     return Film(np.stack(frames), snapshot(machine, reward))
@@ -171,4 +171,4 @@ def replay_film(
     machine = fresh_machine()
     for action in trace.prefix:
         machine.act(action)
-    return _film(machine, interventions, trace.tail[:n_frames])
+    return _film(machine, intervene(machine, interventions, trace.tail)[:n_frames])

@@ -13,7 +13,7 @@ from harness.cli import app
 from harness.networks import network_of
 from methods.reads import input_gradient
 from methods.registry import resolve
-from tests.methods.tasks import CASES, draw_task
+from tests.methods.tasks import CASES, NETWORK_CASES, draw_network_task, draw_task
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -28,6 +28,18 @@ def test_method_in_five_lines_works(tmp_path: Path) -> None:
     task = draw_task(CASES[0], method)
     expected = input_gradient(task.read, task.ram) * task.ram
     torch.testing.assert_close(expected, method.claim(task, generator=torch.Generator()), rtol=0, atol=0)
+
+
+def test_map_of_the_example_works(tmp_path: Path) -> None:
+    """The README's pixel method loads from a file and claims the signed gradient of a network."""
+    code = re.search(r"```python\n(# my_map\.py.*?)```", README, flags=re.DOTALL)
+    (tmp_path / "my_map.py").write_text(code[1] if code else "", encoding="utf-8")
+    task = draw_network_task(NETWORK_CASES[0])
+    mine, ours = (
+        each.claim(task, generator=torch.Generator())
+        for each in (resolve(f"{tmp_path}/my_map.py:my_map"), resolve("vanilla_gradient"))
+    )
+    torch.testing.assert_close(ours, mine, rtol=0, atol=0)
 
 
 def test_network_of_the_example_works(tmp_path: Path) -> None:

@@ -4,18 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from harness.claims import (
-    DEFAULT_BUDGET,
-    CountedRead,
-    CountedRollout,
-    ask,
-    hooked,
-    on_causes,
-    project,
-    project_map,
-    task_id,
-)
+from harness.claims import DEFAULT_BUDGET, CountedRead, CountedRollout, ask, hooked
+from harness.projection import on_causes, project, project_map
 from harness.seeds import seed_of
+from harness.units import task_id
 from harness.world import build_world
 from methods.integrated_gradients import IntegratedGradients
 from methods.method import BadMethod, NotApplicable, method
@@ -355,7 +347,7 @@ PIXELS = {"domain": "pixels", "family": "gradient", "access": "read", "source": 
 @pytest.fixture(scope="module")
 def network_key():
     """The toy's answer key for a network that says the brightness of one pixel."""
-    return measure_network(toy_protocol(), toy_game(), 0, pixel_network(), ToyMachine)
+    return measure_network(toy_protocol(), toy_game(), 0, pixel_network(), fresh_machine=ToyMachine)
 
 
 def map_of(asked, network_key, network=None):
@@ -498,5 +490,13 @@ def test_every_kind_of_hook_is_noticed():
     for register in ("register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook"):
         network = torch.nn.Sequential(torch.nn.Linear(1, 1))
         getattr(network[0], register)(lambda *_: None)
-        assert ["0"] == hooked(network)
-    assert [] == hooked(torch.nn.Linear(1, 1))
+        assert {"0": 1} == hooked(network)
+    assert {} == hooked(torch.nn.Linear(1, 1))
+
+
+def test_a_network_may_have_hooks_of_its_own(network_key):
+    """What was there before a method came is no fault of it: hooks, and weights that are NaN."""
+    network = pixel_network()
+    network.module.register_forward_hook(lambda *_: None)
+    network.module.register_buffer("unused", torch.tensor(torch.nan))
+    assert map_of(vanilla_gradient, network_key).values == map_of(vanilla_gradient, network_key, network).values

@@ -158,7 +158,7 @@ def test_show_a_game(clean, command):
     expected = [
         f"{machine}: content output ram[54], y(reference) = ",
         "pong, machine: scores on ram[54]",
-        f"{machine}: position output changed_pixels, y(reference) = 0; claims per method",
+        f"{machine}: position output changed_pixels, y(reference) = 0; 18 causes, claims per method",
         "pong, machine: scores on changed_pixels",
         f"{network}: content output readout[13], y(reference) = ",
         "pong, network: scores on readout[13]",

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from harness import scores
-from harness.controls import CONTROL_ENTRIES, CONTROLS, Answered
+from harness.controls import CONTROL_ENTRIES, CONTROLS, Truth
 
 EFFECT = np.array([17.0, 108.0, 68.0, 4.0, 0.0, 0.0, 8.0, 4.0])
 
 
 def claim_of(name, seed=0):
     """The claim of a control."""
-    return CONTROLS[name](Answered(EFFECT), generator=np.random.default_rng(seed))
+    return CONTROLS[name](Truth(EFFECT), generator=np.random.default_rng(seed))
 
 
 def test_the_oracle_claims_the_effects():
@@ -71,20 +71,20 @@ MOVED = np.array([[[1.0, -2.0]], [[0.0, 0.5]], [[-3.0, 0.0]]], dtype=np.float32)
 
 def test_controls_of_a_network_are_maps():
     """On a network `uniform` is a map of ones and `random` one of draws, both projected on what the causes move."""
-    answered = Answered(np.array([4.0, 1.0, 2.0]), MOVED)
-    uniform = CONTROLS["uniform"](answered, generator=np.random.default_rng(0))
+    truth = Truth(np.array([4.0, 1.0, 2.0]), MOVED)
+    uniform = CONTROLS["uniform"](truth, generator=np.random.default_rng(0))
     # How much each cause moves the input: 1 + 2, 0.5, 3.
     assert [3.0, 0.5, 3.0] == uniform.tolist()
     first, second = np.random.default_rng(7).random((1, 2))[0]
-    random = CONTROLS["random"](answered, generator=np.random.default_rng(7))
+    random = CONTROLS["random"](truth, generator=np.random.default_rng(7))
     assert [first + 2 * second, 0.5 * second, 3 * first] == pytest.approx(random.tolist(), abs=1e-12)
-    assert [4.0, 1.0, 2.0] == CONTROLS["oracle"](answered, generator=np.random.default_rng(0)).tolist()
+    assert [4.0, 1.0, 2.0] == CONTROLS["oracle"](truth, generator=np.random.default_rng(0)).tolist()
 
 
 def test_the_uniform_map_knows_nothing_beyond_size():
     """The uniform map has F_partial 0: it is the size."""
-    answered = Answered(np.array([4.0, 1.0, 2.0]), MOVED)
-    claim = CONTROLS["uniform"](answered, generator=np.random.default_rng(0))
+    truth = Truth(np.array([4.0, 1.0, 2.0]), MOVED)
+    claim = CONTROLS["uniform"](truth, generator=np.random.default_rng(0))
     size = np.abs(MOVED).sum(axis=(1, 2)).astype(np.float64)
-    assert scores.partial_pearson(claim, answered.effect, size) == 0.0
-    assert scores.pearson(claim, answered.effect) > 0.5
+    assert scores.partial_pearson(claim, truth.effect, size) == 0.0
+    assert scores.pearson(claim, truth.effect) > 0.5

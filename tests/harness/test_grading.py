@@ -76,6 +76,13 @@ def test_only_a_network_has_a_partial_faithfulness():
     assert (UNDEFINED_NUMBER, reason) == (explained["F_partial"], explained["reason"])
 
 
+def test_what_a_network_says_has_a_unit_of_its_own():
+    """The machine's numbers may be half a unit off; a network's only a tenth of their spread, in any unit."""
+    claim = claim_of(*NAMED)
+    small, large = (graded(claim, effect=scale * EFFECT, size=SIZE)["S"] for scale in (1e-3, 1e3))
+    assert small == large != graded(claim, effect=1e-3 * EFFECT)["S"]
+
+
 def test_without_an_answer_the_machine_has_no_partial_faithfulness():
     """A failed claim on the machine does not get a score that the machine has not."""
     assert UNDEFINED_NUMBER == graded(claim_of(status="failed"))["F_partial"]

@@ -613,3 +613,17 @@ def test_json_has_a_board_per_subject():
     manifest = manifest_for(["blur"], subjects=("machine", "network"))
     found = json.loads(json_text(boards.values(), manifest))["boards"]
     assert [("machine", ""), ("network", "readout")] == [(each["subject"], each["network"]) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("partial", "note"),
+    [
+        (0.6, "recovers the true causes; holds up on position"),
+        (0.3, ""),
+        (0.01, "no more than movement"),
+    ],
+)
+def test_notes_on_networks_look_beyond_movement(partial, note):
+    """A map that follows from how much the causes move is not praised for it, whatever its F."""
+    rows = [on_network("blur", "pong", regime, F=0.9, F_partial=partial) for regime in ("content", "position")]
+    assert note == row_of(both_boards(rows, ["blur"])["network"].per_game, "blur", "pong")["note"]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness import api
-from harness.claims import project_map, task_id
 from harness.errors import BadRun, WrongUsage
-from harness.units import Claim
+from harness.projection import project_map
+from harness.units import Claim, task_id
 from oracle.readout import FOLDER, read_card, weights_path
 from tests.harness import commands
 from tests.harness.commands import PLUGINS, veritari
@@ -95,6 +95,36 @@ def test_a_network_of_a_user_is_scored(tmp_path):
     assert [] == list(tmp_path.glob("*.npz"))
 
 
+def test_signs_that_mean_nothing_are_no_failure(tmp_path):
+    """An unsigned map may hold negative numbers: it claims by their sizes, as the absolute gradient does."""
+    methods = f"{PLUGINS / 'maps.py'}:unsigned_gradient"
+    run = api.run(**GRADIENT | {"methods": methods}, out=tmp_path / "run", store=tmp_path / "store")
+    rows = run.records[run.records["method"] == "unsigned_gradient"]
+    assert [("ok", True)] * 2 == list(zip(rows["status"], rows["F"] != 0, strict=True))
+
+
+def test_enormous_maps_fail_alone(tmp_path):
+    """A map whose sums would overflow has failed, and the run goes on to its tables."""
+    file = PLUGINS / "maps.py"
+    methods = f"{file}:enormous,{file}:leaks_globals"
+    run = api.run(**GRADIENT | {"methods": methods}, out=tmp_path / "run", store=tmp_path / "store")
+    reason = "its process left no valid claim: expected a map of numbers up to 1e+30; scale it down"
+    rows = run.records[run.records["method"] == "enormous"]
+    assert [("failed", reason)] * 2 == list(zip(rows["status"], rows["reason"], strict=True))
+    # What a method leaves behind in torch is not there for its next task.
+    assert ["ok"] * 2 == run.records.loc[run.records["method"] == "leaks_globals", "status"].tolist()
+
+
+def test_a_network_of_one_game_leaves_the_others_alone(tmp_path):
+    """The network is tried on the first game that is asked about; a game that it can't be built for has failed."""
+    settings = {"network": f"{NETWORKS}:only_pong", "store": tmp_path / "store"}
+    games = GRADIENT | {"games": "adventure,pong"}
+    assert {"ok", "excluded"} == set(api.run(**games, **settings, out=tmp_path / "one").records["status"])
+    both = api.run(**GRADIENT | {"games": "pong,breakout"}, **settings, out=tmp_path / "two")
+    assert [("breakout", "failed")] == list(both.failures[["game", "status"]].itertuples(index=False, name=None))
+    assert "expected a network, got FileNotFoundError: breakout.pt; mend it" in both.failures.loc[0, "reason"]
+
+
 def test_a_network_without_weights_is_reported(tmp_path):
     """A network that says nothing of the world gives a degenerate task, told below the table."""
     finished = veritari(
@@ -105,15 +135,10 @@ def test_a_network_without_weights_is_reported(tmp_path):
     assert (0, 1) == (finished.code, finished.out.splitlines().count(expected))
 
 
-def test_a_network_that_says_nan_is_told(tmp_path):
-    """A network that gives NaN can't be measured: the run stops with its name and what to do."""
-    with pytest.raises(BadRun, match=r"networks.py:undefined: expected finite outputs, got NaN .* --retry-failed"):
-        api.run(**GRADIENT, network=f"{NETWORKS}:undefined", out=tmp_path / "run", store=tmp_path / "store")
-
-
 @pytest.mark.parametrize(
     ("name", "words"),
     [
+        ("undefined", "networks.py:undefined: expected finite outputs, got NaN or infinite ones; check its weights"),
         ("broken", "networks.py:broken: expected a network, got RuntimeError: no weights on this disk; mend it"),
         ("absent", "networks.py: expected something named 'absent', got none; it has: "),
         ("leaves", r"networks.py:leaves: the process ended \(exit code 0\)"),
@@ -181,3 +206,17 @@ def test_the_map_behind_a_claim_is_kept(clean):
         claim = Claim(task=task_id(key.question, output), method="vanilla_gradient", status="ok")
         found = project_map(run.directory.pixel_map(claim).astype(float), key.moved, signed=True)
         assert of_output["claim"].tolist() == pytest.approx(found.tolist(), rel=1e-4, abs=1e-6)
+
+
+def test_a_run_is_shown_by_subject(clean):
+    """`show --subject` prints one board, with what a map of ones is worth, or the games of a method on one subject."""
+    shown = veritari("show", clean.path, "--subject", "network").out
+    assert ("network readout" in shown, "ram-v1, machine" in shown) == (True, False)
+    uniform = api.load_run(clean.path).boards["network"].leaderboard.set_index("method").loc["uniform", "F"]
+    assert f"a map of ones (uniform) has F = {uniform:.3f} here" in shown
+    rows = json.loads(veritari("show", clean.path, "--method", "oracle", "--subject", "network", "--json").out)
+    assert [("network", "pong"), ("network", "breakout")] == [(row["subject"], row["game"]) for row in rows]
+    error = veritari("show", clean.path, "--subject", "netwrok")
+    [line] = error.complaints
+    expected = "error: unknown subject of this run 'netwrok'; did you mean network?"
+    assert (2, expected) == (error.code, line[: len(expected)])

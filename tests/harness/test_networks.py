@@ -1,5 +1,6 @@
 """Networks that a user's function builds: what is accepted, and one clear line for everything else."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -8,7 +9,8 @@ from harness.networks import network_exclusion, network_for, network_of, source_
 from methods.spec import BadSpec
 from oracle.network import BrokenNetwork, Network
 from oracle.network_effects import measure_network
-from tests.toy import ToyMachine, pixel_network, toy_game, toy_protocol
+from oracle.output import network_output
+from tests.toy import ToyMachine, WeightedPixels, pixel_network, toy_game, toy_protocol
 
 GOOD = """
 import torch
@@ -115,10 +117,11 @@ def test_weights_may_not_be_trained_on():
 
 
 def question_of(spec):
-    """A question about Pong's network of this specification, with the hash of one that was built now."""
+    """A question about Pong's network of this specification, with the fingerprint of one that was built now."""
     network = network_of(spec, game("pong"))
-    key = measure_network(toy_protocol(), toy_game(), 0, pixel_network(), ToyMachine)
-    changes = {"game": "pong", "network": spec, "network_sha256": network.weights_sha256()}
+    key = measure_network(toy_protocol(), toy_game(), 0, pixel_network(), fresh_machine=ToyMachine)
+    seen = network.look(np.zeros((2, 8, 10), np.uint8))
+    changes = {"game": "pong", "network": spec, "network_sha256": network.fingerprint(seen), "frames": seen}
     return key.question.model_copy(update=changes)
 
 
@@ -126,21 +129,54 @@ def test_drawn_weights_are_the_same_whenever_they_are_built(written):
     """A network with random weights is the same in every process, whatever was drawn there before."""
     question = question_of(written(GOOD))
     torch.rand(1)
-    assert question.network_sha256 == network_for(question).weights_sha256()
+    assert question.network_sha256 == network_for(question).fingerprint(question.frames)
 
 
-def test_a_network_that_changes_is_refused(written):
-    """A network that is built with other weights each time is never explained with those of another one."""
-    clock = "network[1].bias.data.fill_(time.perf_counter())\n    return network"
-    spec = written(GOOD.replace("return network", clock).replace("import torch", "import time\nimport torch"))
-    with pytest.raises(BrokenNetwork, match="expected the same weights whenever it is built, got others; load them fr"):
+def test_building_leaves_the_global_generators(written):
+    """Building a network moves no global generator: what a method draws does not depend on it."""
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    network_of(written(GOOD), toy_game())
+    assert torch.equal(before, torch.get_rng_state())
+
+
+CHANGING = {
+    "weights": "network[1].bias.data.fill_(time.perf_counter())",
+    # Not in the state: only what the network says tells the two apart.
+    "answers": "network[1].register_forward_hook(lambda *_, at=time.perf_counter(): _[2] + at)",
+}
+
+
+@pytest.mark.parametrize("change", CHANGING)
+def test_a_network_that_changes_is_refused(written, change):
+    """A network that is another one each time it is built is never explained with the effects of an older one."""
+    spec = written(
+        GOOD.replace("return network", f"{CHANGING[change]}\n    return network").replace(
+            "import torch", "import time\nimport torch"
+        )
+    )
+    with pytest.raises(BrokenNetwork, match="expected the same network whenever it is built, got another; load it fro"):
         network_for(question_of(spec))
 
 
-def test_the_hash_of_weights_tells_values_names_and_types_apart():
-    """Any other value, name or type is another hash; buffers count, zero-dimensional ones as well."""
-    networks = [torch.nn.BatchNorm2d(2), torch.nn.BatchNorm2d(2), torch.nn.BatchNorm2d(2).half(), torch.nn.Linear(2, 2)]
-    networks[1].num_batches_tracked += 1
-    hashes = {Network("any", network, abs, ()).weights_sha256() for network in networks}
-    assert 4 == len(hashes)
-    assert Network("any", torch.nn.BatchNorm2d(2), abs, ()).weights_sha256() in hashes
+def test_every_column_has_a_name(written):
+    """A network with another number of outputs than names is refused."""
+    network = network_of(written(GOOD.replace('"q", ', "")), toy_game())
+    with pytest.raises(
+        BrokenNetwork, match=r"mine.py:build: expected outputs \(1, 2\), got shape \(1, 3\); correct it"
+    ):
+        network.values(np.zeros((2, 1), np.float32))
+
+
+def test_fingerprints_tell_values_names_and_types_apart():
+    """Any other value, name or type of weights, and any other answer, is another fingerprint."""
+    outputs = (network_output("v", "content", 0),)
+    plain = [WeightedPixels(torch.ones(1, 1, 1, 1)) for _ in range(5)]
+    plain[1].weights.data += 1
+    plain[2].half()
+    plain[3].register_buffer("count", torch.tensor(0))
+    plain[4].register_forward_hook(lambda _module, _inputs, answer: answer + 1)
+    seen = np.ones((1, 1, 1), np.float32)
+    prints = [Network("any", module, abs, outputs).fingerprint(seen) for module in plain]
+    assert 5 == len(set(prints))
+    assert prints[0] == Network("other", WeightedPixels(torch.ones(1, 1, 1, 1)), abs, outputs).fingerprint(seen)

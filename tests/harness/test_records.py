@@ -395,7 +395,7 @@ def test_a_damaged_table_is_named(run, frame, damage):
 def network_run(tmp_path):
     """A run about a network with one content output, on which one method has answered everything."""
     network = pixel_network()
-    answer_key = measure_network(toy_protocol(), toy_game(), 0, network, ToyMachine)
+    answer_key = measure_network(toy_protocol(), toy_game(), 0, network, fresh_machine=ToyMachine)
     unread = answer_key.model_copy(update={"unmet": (("position", "readout: nothing is read"),)})
     made = HandMade(tmp_path, unread)
     made.add_state(subject="network")

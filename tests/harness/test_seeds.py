@@ -1,6 +1,8 @@
 """Seeds: one per draw, the same for the same draw."""
 
+import contextlib
 import hashlib
+import random
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.seeds import seed_of
+from harness.seeds import seed_of, seeded_global_generators
 
 # The longest seed has 63 bits: what torch and numpy both take.
 LARGEST = 2**63 - 1
@@ -47,3 +49,15 @@ def test_every_generator_takes_the_seed(run_seed, parts):
     assert seed == torch.Generator().manual_seed(seed).initial_seed()
     assert seed == seed & LARGEST
     assert np.random.default_rng(seed).random() == np.random.default_rng(seed_of(run_seed, *parts)).random()
+
+
+def test_global_generators_are_put_back():
+    """Inside, the global generators are seeded; afterwards, also after an error, they go on where they were."""
+    states = [random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()]  # noqa: NPY002
+    drawn = []
+    for _ in range(2):
+        with contextlib.suppress(ValueError), seeded_global_generators(7):
+            drawn.append((random.random(), float(np.random.random()), torch.rand(1).item()))  # noqa: NPY002, S311
+            raise ValueError("on purpose")
+    assert drawn[0] == drawn[1]
+    assert states == [random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()]  # noqa: NPY002

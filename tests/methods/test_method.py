@@ -309,3 +309,9 @@ def test_generator_reaches_the_method():
 
     expected = torch.rand(128, generator=generator_of(0)).double()
     assert expected.tolist() == claim(drawing).tolist()
+
+
+def test_a_read_of_a_network_is_answered_in_pixels():
+    """On a network a method that only reads has no number per cause: such a declaration is refused."""
+    with pytest.raises(BadMethod, match="mine: domain: expected pixels for networks, got cause; declare acce"):
+        method(**GOOD | {"domain": "cause", "subjects": ("network",)})

@@ -138,6 +138,7 @@ class Flat(torch.nn.Module):
     ("network", "shape", "words"),
     [
         (Flat(), (2, 12, 12), "the network has no Conv2d; name a layer"),
+        (Flat(), (84, 84, 2), r"it explains inputs \(C, H, W\) or \(T, C, H, W\), not \(84, 84, 2\)"),
         (Flat(), (12,), r"it explains inputs \(C, H, W\) or \(T, C, H, W\), not \(12,\)"),
     ],
 )

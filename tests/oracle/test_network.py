@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from oracle.network import SIDE, Network, preprocess
+from oracle.network import SIDE, Network, input_dtype, preprocess
 from oracle.output import network_output
 from tests.naive.network import area_resized
 from tests.toy import WeightedPixels
@@ -40,3 +40,11 @@ def test_values_come_in_the_order_of_the_outputs():
     outputs = tuple(network_output(name, "content", column) for name, column in (("last", 2), ("second", 1)))
     network = Network("three", WeightedPixels(weights), preprocess, outputs)
     assert [20.0, 10.0] == network.values(np.full((1, 1, 1), 10.0, np.float32)).tolist()
+
+
+def test_the_type_of_a_network_s_input():
+    """The input has the type of the floating point parameters; whole numbers among them say nothing."""
+    quantised = torch.nn.Module()
+    for name, dtype in (("levels", torch.int8), ("scale", torch.float64)):
+        quantised.register_parameter(name, torch.nn.Parameter(torch.zeros(1, dtype=dtype), requires_grad=False))
+    assert [torch.float64, torch.float32] == [input_dtype(quantised), input_dtype(torch.nn.ReLU())]

@@ -1,5 +1,6 @@
 """Effects on what a network says, on the toy machine: known on paper."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 
 from oracle.effects import AnswerKey, measure
 from oracle.errors import NotDeterministic
+from oracle.intervention import ActionWrite
 from oracle.network import BrokenNetwork, Network
 from oracle.network_effects import changed_pixels, measure_network
 from oracle.output import network_output
@@ -31,7 +33,9 @@ EFFECTS = [float(effect) for _, effect in PAPER_NETWORK_EFFECTS]
 
 def measured(network=None, game=None, fresh_machine=ToyMachine):
     """The answer key of the toy for a network."""
-    return measure_network(toy_protocol(), game or toy_game(), 0, network or pixel_network(), fresh_machine)
+    return measure_network(
+        toy_protocol(), game or toy_game(), 0, network or pixel_network(), fresh_machine=fresh_machine
+    )
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +174,7 @@ class Saying(torch.nn.Module):
         ),
         (lambda seen: torch.zeros(1, 0), r"expected outputs \(1, 1 or more\), got shape \(1, 0\); correct it"),
         (lambda seen: torch.zeros(1), r"expected outputs \(1, 1 or more\), got shape \(1,\); correct it"),
+        (lambda seen: torch.zeros(2, 1), r"expected outputs \(1, 1 or more\), got shape \(2, 1\); correct it"),
         (lambda seen: [1.0], r"expected outputs \(1, 1 or more\), got list; correct it"),
         (lambda seen: seen @ torch.zeros(3, 3), "network: expected an answer, got RuntimeError: .*; mend it"),
     ],
@@ -178,6 +183,76 @@ def test_a_broken_network_is_told(answer, words):
     """A network that gives NaN, another shape, or raises is one clear error that names it."""
     with pytest.raises(BrokenNetwork, match=f"^pixel: {words}$"):
         measured(replace(pixel_network(), module=Saying(answer)))
+
+
+SEEN = np.ones((2, N_ROWS, N_COLUMNS), np.float32)
+
+
+def forgetful(scale=1.0):
+    """A function that gives another number at every call."""
+    count = itertools.count()
+    return lambda seen: torch.full((len(seen), 1), 1.0 + scale * next(count))
+
+
+def test_a_network_that_keeps_a_state_is_told():
+    """A network whose answer depends on what it was asked before, or beside, can't be measured."""
+    keeping, mixing = (
+        replace(pixel_network(), module=Saying(answer))
+        for answer in (forgetful(scale=1e-6), lambda seen: seen.flatten(1).sum(1, keepdim=True) * len(seen))
+    )
+    with pytest.raises(BrokenNetwork, match=r"^pixel: expected the same answer to the same frames, got others; make"):
+        keeping.require_steady(SEEN, SEEN)
+    with pytest.raises(BrokenNetwork, match=r"^pixel: expected the same answer in a larger batch, got another; make"):
+        mixing.require_steady(SEEN, SEEN)
+    for network in (keeping, mixing):
+        with pytest.raises(BrokenNetwork, match="make it steady"):
+            measured(network)
+    pixel_network().require_steady(SEEN, SEEN)
+
+
+class Counting(WeightedPixels):
+    """A network that counts in a buffer how often it was asked."""
+
+    def __init__(self, weights: torch.Tensor) -> None:
+        super().__init__(weights)
+        self.register_buffer("count", torch.tensor(0))
+
+    def forward(self, seen: torch.Tensor) -> torch.Tensor:
+        """The same as ever."""
+        self.count += 1
+        return super().forward(seen)
+
+
+def test_a_network_that_changes_its_buffers_is_told():
+    """A network that is another one after it has run can't be recognised by those who explain it."""
+    counting = replace(pixel_network(), module=Counting(pixel_network().module.weights.data))
+    with pytest.raises(BrokenNetwork, match=r"^pixel: expected its weights to stay, got others after it ran; make"):
+        measured(counting)
+
+
+def test_a_preprocessing_sees_the_same_twice():
+    """A preprocessing that draws or keeps something is refused; one that gives the same tensor again is not."""
+    with pytest.raises(BrokenNetwork, match=r"^pixel: preprocessing: expected the same twice, got another; make it st"):
+        measured(replace(pixel_network(), preprocess=forgetful()))
+    kept = torch.empty(2, N_ROWS, N_COLUMNS)
+    assert [EFFECTS] == measured(replace(pixel_network(), preprocess=kept.copy_)).effects.tolist()
+
+
+def test_inputs_have_one_shape():
+    """A preprocessing that cuts the picture by what is on it gives inputs that can't be compared."""
+    cutting = replace(
+        pixel_network(), module=Saying(lambda seen: seen[:, :1]), preprocess=lambda frames: frames[frames < 100]
+    )
+    with pytest.raises(BrokenNetwork, match=r"preprocessing: expected inputs of one shape, got \(16,\) and \(160,\)"):
+        measured(cutting)
+
+
+def test_a_late_action_is_watched_as_well():
+    """An action beyond the frames that the network sees changes none of them, and is no error."""
+    rollouts = ExactRollouts(ToyMachine, toy_protocol().trace(toy_game(), 0))
+    late = [ActionWrite(offset=3, action=3)]
+    np.testing.assert_array_equal(rollouts.film([], 2).frames, rollouts.film(late, 2).frames)
+    np.testing.assert_array_equal(rollouts.film([], 2).frames, replay_film(ToyMachine, rollouts.trace, late, 2).frames)
 
 
 @pytest.mark.parametrize(

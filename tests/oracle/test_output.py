@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from oracle.output import changed_pixels_output, content_output
+from games.errors import VeritariError
+from oracle.output import changed_pixels_output, content_output, network_output
 
 FINAL_RAM = np.array([[1, 2, 3], [250, 0, 9]], dtype=np.uint8)
 CHANGED = np.zeros((2, 4, 5), dtype=np.bool_)
@@ -33,3 +34,10 @@ def test_outputs_are_named_by_what_they_read():
     content, position = content_output(54), changed_pixels_output()
     assert ("ram[54]", "content") == (content.name, content.regime)
     assert ("changed_pixels", "position", None) == (position.name, position.regime, position.ram_address)
+
+
+def test_an_output_of_a_network_is_not_the_machine_s():
+    """A network's output can't be read from RAM and screen: no number is made up."""
+    nothing = np.zeros((1, 2, 2), np.bool_)
+    with pytest.raises(VeritariError, match="output left: expected one of the machine, got a network's; ask the netw"):
+        network_output("left", "content", 0).values(np.zeros((1, 128), np.uint8), nothing)

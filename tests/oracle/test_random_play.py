@@ -5,7 +5,7 @@ import pytest
 
 from oracle import random_play as play_module
 from oracle.errors import InvalidState
-from oracle.random_play import FIRE, LONGEST_HOLD, N_BOOTS, WARM_UP_FRAMES, random_play
+from oracle.random_play import FIRE, INTRO_FRAMES, LONGEST_HOLD, N_BOOTS, random_play
 from tests.toy import BALL_X, ToyMachine
 
 
@@ -60,16 +60,16 @@ def test_actions_are_held_and_fire_is_frequent():
 
 def test_the_warm_up_is_not_shown():
     """The first frame that is kept is the one after the warm-up."""
-    pressed = play_module._actions(WARM_UP_FRAMES + 20, np.random.default_rng(0))
+    pressed = play_module._actions(INTRO_FRAMES + 20, np.random.default_rng(0))
     machine = ToyMachine()
-    for action in pressed[: WARM_UP_FRAMES + 1]:
+    for action in pressed[: INTRO_FRAMES + 1]:
         machine.act(action)
     assert machine.ram()[BALL_X] == play().ram[0][BALL_X]
 
 
 def test_a_game_that_ends_is_started_again():
     """After game over a fresh machine is switched on, until there are enough frames."""
-    found = play(machine=lambda: ToyMachine(last_frame=WARM_UP_FRAMES + 7))
+    found = play(machine=lambda: ToyMachine(last_frame=INTRO_FRAMES + 7))
     # The frame that ends the game is not kept: six remain of each boot.
     assert (14, 80) == (found.n_boots, len(found.ram))
     assert list(range(0, 80, 6)) == np.flatnonzero(found.starts).tolist()

@@ -139,7 +139,7 @@ def test_the_best_byte_of_each_regime_is_explained():
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
-        ([("score", 0.4999), ("lives", -2.0)], "the best, score, has 0.500"),
+        ([("score", 0.4999), ("lives", -2.0)], "the best, score, has 0.499"),
         ([("score", None)], "none of them changes in play"),
         ([("ball_x", 0.9)], "the game names none"),
     ],

@@ -5,7 +5,7 @@ import os
 import torch
 
 from methods.method import method
-from methods.reads import input_gradient
+from methods.reads import input_gradient, jacobian
 
 SHARED = {"family": "gradient", "access": "read", "source": "none"}
 
@@ -50,3 +50,24 @@ def compares_networks(task, *, generator):
 def measures_causes(task, *, generator):
     """One number per cause: no map of pixels."""
     return torch.ones(len(task.causes))
+
+
+@method("unsigned_gradient", domain="pixels", **SHARED)
+def unsigned_gradient(task, *, generator):
+    """The gradient with its signs, which are declared to mean nothing."""
+    return jacobian(task.read, task.point)[0]
+
+
+@method("enormous", domain="pixels", signed=True, **SHARED)
+def enormous(task, *, generator):
+    """Numbers whose sums overflow."""
+    return torch.full_like(task.frames, 1e308, dtype=torch.float64)
+
+
+@method("leaks_globals", domain="pixels", **SHARED)
+def leaks_globals(task, *, generator):
+    """Leaves torch in another state than it found it."""
+    answer = torch.rand(task.frames.shape, generator=generator)
+    torch.set_default_dtype(torch.float64)
+    torch.set_grad_enabled(False)
+    return answer

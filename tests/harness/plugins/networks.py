@@ -88,3 +88,10 @@ def convolutions(game):
         torch.nn.Linear(4 * 9 * 9, 2),
     )
     return network.half(), preprocess, ["left", f"{game}_x"]
+
+
+def only_pong(game):
+    """There are weights for Pong only."""
+    if game != "pong":
+        raise FileNotFoundError(f"{game}.pt")
+    return convolutions(game)
