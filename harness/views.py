@@ -96,7 +96,7 @@ def print_leaderboards(run: Run, subject: str = "") -> None:
 
 def _network_legend(board: Board) -> str:
     """What a newcomer would else read out of F."""
-    uniform = board.leaderboard.set_index("method").loc["uniform", "F"]
+    uniform = board.leaderboard.set_index("method")["F"].to_dict()["uniform"]
     return (
         f"a map of ones (uniform) has F = {uniform:.3f} here: what moves many pixels matters more; "
         "F partial is what a map knows beyond that"

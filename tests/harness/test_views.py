@@ -240,7 +240,8 @@ def test_printed_game(run, capsys):
     """The drill-down prints a heading per output, a row per cause, and a bar as long as the effect's share."""
     print_game(run, Selection(GAME))
     printed = capsys.readouterr().out
-    heading = f"{GAME}, machine, state 0 (frame 6, horizon 4): content output ram[0], y(reference) = 113; 14 causes, claims per method"
+    at, y = "state 0 (frame 6, horizon 4)", "content output ram[0], y(reference) = 113"
+    heading = f"{GAME}, machine, {at}: {y}; 14 causes, claims per method"
     # A heading is broken where it is wider than its table.
     assert " ".join(printed.split())[: len(heading)] == heading
     rows = [line.split() for line in printed.splitlines() if "ram[1]:set" in line]
