@@ -96,5 +96,4 @@ def fit_values(
     rows = coalitions - coalitions.mean(axis=1, keepdims=True)
     scale = np.sqrt(weights)
     rest, *_ = np.linalg.lstsq(rows * scale[:, np.newaxis], (gains - share * coalitions.sum(axis=1)) * scale)
-    # Rounding is taken off, so that the sum is right to the last bits of `total`.
-    return np.asarray(share + rest - rest.mean())
+    return np.asarray(share + rest)
