@@ -18,8 +18,12 @@ from tests.harness.commands import PLUGINS, plugin, tables, veritari
 
 pytestmark = pytest.mark.ale
 
-BUILTINS = ["grad_cam", "grad_cam_plus_plus", "integrated_gradients", "sampler_gradient", "vanilla_gradient"]
-ON_THE_MACHINE = BUILTINS[2:]
+BUILTINS = [
+    *("counterfactual", "extremal_perturbation", "finite_difference", "grad_cam", "grad_cam_plus_plus"),
+    *("integrated_gradients", "kernel_shap", "lime", "occlusion", "rise", "sampler_gradient", "vanilla_gradient"),
+]
+# Of the default methods.
+ON_THE_MACHINE = ["integrated_gradients", "sampler_gradient", "vanilla_gradient"]
 CONTROLS = ["oracle", "random", "uniform"]
 
 
