@@ -81,7 +81,7 @@ def finite_difference(
     return in_ram(question, addresses, means)
 
 
-def counterfactual(question: Question, rollout: Rollout, generator: torch.Generator, n_values: int = 8) -> Numbers:
+def counterfactual(question: Question, rollout: Rollout, generator: torch.Generator, n_values: int = 32) -> Numbers:
     """The mean of |y(do(byte := v)) - y(reference)| over values v of other frames."""
     addresses, means = named(question), []
     for address in addresses:
