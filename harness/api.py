@@ -134,6 +134,7 @@ def run(
     subject: str = "machine,network",
     network: str = READOUT,
     seed: int = 0,
+    seeds: int = 1,
     workers: int | None = None,
     out: Path | str | None = None,
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
@@ -150,7 +151,13 @@ def run(
     directory.require_new()
     limits = Limits(workers or cpu_count() or 1, timeout_seconds, memory_gib)
     settings = Settings(
-        protocol=protocol, games=games, methods=methods, seed=seed, subjects=parse_subjects(subject), network=network
+        protocol=protocol,
+        games=games,
+        methods=methods,
+        seed=seed,
+        n_seeds=seeds,
+        subjects=parse_subjects(subject),
+        network=network,
     )
     manifest = plan_run(settings, limits)
     with directory.locked():

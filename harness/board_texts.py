@@ -55,6 +55,7 @@ MARKDOWN_COLUMNS = {
     "F": "F",
     "interval": "95 % interval",
     "F_partial": "F partial",
+    "F_seed_sd": "sd of seeds",
     "F_content": "F content",
     "F_position": "F position",
     "F_unclipped": "F unclipped",
@@ -74,9 +75,18 @@ MARKDOWN_COLUMNS = {
 ONLY_FOR = {"F_unclipped": "machine", "F_partial": "network"}
 
 
-def headings(subject: str) -> dict[str, str]:
+def headings(subject: str, *, several_seeds: bool = False) -> dict[str, str]:
     """The columns of a printed leaderboard with their headings."""
-    return {name: text for name, text in MARKDOWN_COLUMNS.items() if ONLY_FOR.get(name, subject) == subject}
+    return {
+        name: text
+        for name, text in MARKDOWN_COLUMNS.items()
+        if ONLY_FOR.get(name, subject) == subject and (several_seeds or name != "F_seed_sd")
+    }
+
+
+def board_headings(board: Board) -> dict[str, str]:
+    """The same for one board: the spread of seeds only where there are several."""
+    return headings(board.subject, several_seeds=bool((board.leaderboard["n_seeds"] > 1).any()))
 
 
 def printed(row: pd.Series, column: str) -> str:
@@ -98,7 +108,7 @@ def markdown_text(boards: Iterable[Board]) -> str:
 
 
 def _markdown_table(board: Board) -> str:
-    columns = headings(board.subject)
+    columns = board_headings(board)
     lines = [
         "| " + " | ".join(columns.values()) + " |",
         "|" + "|".join("---" if name in ("method", "access") else "---:" for name in columns) + "|",

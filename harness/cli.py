@@ -81,6 +81,7 @@ def run(
     ] = "machine,network",
     network: NetworkSpec = "readout",
     seed: Seed = 0,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds that methods which draw are asked with.")] = 1,
     workers: Workers = None,
     out: Annotated[
         Path | None, typer.Option(help="A new directory for the run; results/runs/<time>-<protocol> if not given.")
@@ -114,6 +115,7 @@ def run(
                 subject=subject,
                 network=network,
                 seed=seed,
+                seeds=seeds,
                 workers=workers,
                 out=out,
                 timeout_seconds=timeout,
@@ -135,7 +137,7 @@ def _require_settings_fit(context: typer.Context, *, resume: Path | None, retry_
         raise WrongUsage("--retry-failed: expected with --resume RUN; add it")
     if not resume:
         return
-    settings = ("protocol", "games", "methods", "subject", "network", "seed", "out", "timeout", "memory")
+    settings = ("protocol", "games", "methods", "subject", "network", "seed", "seeds", "out", "timeout", "memory")
     sources = {name: context.get_parameter_source(name) for name in settings}
     given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
     if given:
@@ -154,19 +156,23 @@ def show(
     state: Annotated[int, typer.Option(min=0, help="With --game: which state.")] = 0,
     image: Annotated[
         Path | None,
-        typer.Option(help="With --game: paint frame, true region and every method's region into this PNG file."),
+        typer.Option(help="PNG file: with --game, where each method looks; with --cost, F against rollouts."),
     ] = None,
     subject: Annotated[str, typer.Option(help="Only this subject, machine or network.")] = "",
+    cost: Annotated[bool, typer.Option("--cost", help="F beside rollouts, gradients and seconds per task.")] = False,
     json: Json = False,
 ) -> None:
-    """Show a run: its leaderboard, the games of a method, or one game."""
+    """Show a run: its leaderboard, the games of a method, what methods cost, or one game."""
     from harness import api, views
     from harness.leaderboard import joined
     from harness.terminal import print_table, print_text
 
-    _require_selection_fits(game, cause=cause, image=image)
+    _require_selection_fits(game, cause=cause, image=image, cost=cost)
     shown = api.load_run(run_path)
     selection = views.Selection(game, state, method, cause, subject)
+    if cost:
+        _show_costs(run_path, subject, image, json=json)
+        return
     if game and json:
         print_text(views.to_json(views.game_view(shown, selection)))
     elif game:
@@ -186,10 +192,31 @@ def show(
         typer.echo(f"picture: {image}", err=json)
 
 
-def _require_selection_fits(game: str, *, cause: str, image: Path | None) -> None:
-    for option, value in (("cause", cause), ("image", image)):
-        if value and not game:
-            raise WrongUsage(f"--{option}: expected with --game GAME; add it")
+def _show_costs(run_path: Path, subject: str, image: Path | None, *, json: bool) -> None:
+    from harness import api, views
+    from harness.costs import cost_picture, cost_table
+    from harness.leaderboard import joined
+    from harness.terminal import print_table, print_text
+
+    shown = api.load_run(run_path)
+    tables = [cost_table(shown, board) for board in views.boards_of(shown, subject)]
+    if json:
+        print_text(views.to_json(joined(tables)))
+    else:
+        for table in tables:
+            print_table(table, title="F against cost, cheapest first", n_key_columns=2)
+    if image:
+        _write_image(image, cost_picture(tables))
+        typer.echo(f"picture: {image}", err=json)
+
+
+def _require_selection_fits(game: str, *, cause: str, image: Path | None, cost: bool) -> None:
+    if cause and not game:
+        raise WrongUsage("--cause: expected with --game GAME; add it")
+    if image and not (game or cost):
+        raise WrongUsage("--image: expected with --game GAME or --cost; add one")
+    if cost and game:
+        raise WrongUsage("--cost: expected without --game; leave one out")
     if image and image.suffix != ".png":
         raise WrongUsage(f"--image: expected a file that ends in .png, got {image}; rename it")
 

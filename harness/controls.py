@@ -47,7 +47,14 @@ CONTROLS: dict[str, Callable[..., Effects]] = {"oracle": oracle_claim, "random":
 
 CONTROL_ENTRIES = tuple(
     MethodEntry(
-        spec=name, label=name, title=title, family="control", domain="cause", access="control", source="control"
+        spec=name,
+        label=name,
+        title=title,
+        family="control",
+        domain="cause",
+        access="control",
+        source="control",
+        seeded=name == "random",
     )
     for name, title in (("oracle", "Oracle"), ("random", "Random claim"), ("uniform", "Uniform claim"))
 )

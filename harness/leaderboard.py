@@ -18,6 +18,7 @@ from oracle.output import REGIMES
 # Scores whose board value is the mean over regimes of the mean over games.
 AVERAGED = ("F_partial", "S", "M", "precision_at_3", "deletion_auc", "insertion_auc", "F_log")
 UNKNOWN = "unknown"
+TASK = ["game", "state", "output"]
 COLUMNS = ("F", "F_counted", *AVERAGED)
 RECOVERS, HOLDS_UP, NO_SIGNAL = 0.85, 0.5, 0.05
 # Two correlations that are both 1 may differ by this much.
@@ -58,12 +59,15 @@ def _build_board(records: pd.DataFrame, manifest: Manifest, subject: str) -> Boa
     tasks = records[records["output"] != ""]
     scored = tasks[~tasks["status"].isin(["excluded", "degenerate"])].copy()
     scored["F_counted"] = scored["F"].clip(lower=0.0) if _clips_negative(manifest, subject) else scored["F"]
-    values = GameValues(scored, [entry.label for entry in entries])
+    labels = [entry.label for entry in entries]
+    values = GameValues(scored, labels)
+    spreads = seed_spreads(scored, labels)
     draws = drawn_games(len(values.games), seed=manifest.settings.seed)
-    n_tasks = len(scored.drop_duplicates(["game", "state", "output"]))
+    n_tasks = len(scored.drop_duplicates(TASK))
     rows = [
         {
             **_method_row(entry, values, draws),
+            "F_seed_sd": spreads.get(entry.label, math.nan),
             **_counts(tasks[tasks["method"] == entry.label], n_tasks),
         }
         for entry in entries
@@ -110,6 +114,18 @@ class GameValues:
         return np.asarray(self._values[score][self._methods.index(method)])
 
 
+def seed_spreads(scored: pd.DataFrame, methods: Sequence[str]) -> dict[str, float]:
+    """The standard deviation of the board's F between the seeds of a method, over n - 1; none for a single seed."""
+    by_seed = {seed: GameValues(rows, methods) for seed, rows in scored.groupby("seed")}
+    spreads = {}
+    for method, rows in scored.groupby("method"):
+        seeds = rows["seed"].unique()
+        if len(seeds) > 1:
+            values = [board_value(by_seed[seed].of(str(method), "F_counted")) for seed in seeds]
+            spreads[str(method)] = float(np.std(values, ddof=1))
+    return spreads
+
+
 def _clips_negative(manifest: Manifest, subject: str) -> bool:
     """The published audit, which knew no networks, counts a negative F as 0."""
     return manifest.score_version == "v1" and subject == "machine"
@@ -135,18 +151,22 @@ def _method_row(entry: MethodEntry, values: GameValues, draws: np.ndarray) -> di
 
 
 def _counts(records: pd.DataFrame, n_tasks: int) -> dict[str, Any]:
-    """How much of the board a method has faced, and what it cost. `n_tasks` is what all methods together have faced."""
+    """How much of the board a method has faced, and what it cost. `n_tasks` is what all methods together have faced.
+
+    Tasks count once, however many seeds they were asked with; failures and costs count each time.
+    """
     status = records["status"]
-    faced = ~status.isin(["excluded", "degenerate", "not_applicable"])
-    n_answered = int((status == "ok").sum())
+    faced = records[~status.isin(["excluded", "degenerate", "not_applicable"])]
+    answered = (status == "ok").groupby([records[name] for name in TASK]).mean().sum()
     return {
-        "n_games": int(records.loc[faced, "game"].nunique()),
-        "n_tasks": int(faced.sum()),
-        "coverage": n_answered / n_tasks if n_tasks else math.nan,
+        "n_games": int(faced["game"].nunique()),
+        "n_tasks": len(faced.drop_duplicates(TASK)),
+        "coverage": float(answered) / n_tasks if n_tasks else math.nan,
         "n_vanished": int(records["vanished"].sum()),
         "n_failed": int(status.isin(UNANSWERED).sum()),
         "n_not_applicable": int((status == "not_applicable").sum()),
         "n_degenerate": int((status == "degenerate").sum()),
+        "n_seeds": int(records["seed"].nunique()),
         "n_rollouts": int(records["n_rollouts"].sum()),
         "n_gradients": int(records["n_gradients"].sum()),
     }

@@ -37,6 +37,7 @@ class MethodEntry(BaseModel):
     source: str
     subjects: tuple[str, ...] = SUBJECTS
     signed: bool = False
+    seeded: bool = False
     parameters: dict[str, Any] = {}
     # Why it can't be asked at all: its plugin is broken. All its tasks count as failed then.
     broken: str = ""
@@ -81,6 +82,7 @@ class Settings(BaseModel):
     games: str
     methods: str
     seed: int
+    n_seeds: int = 1
     subjects: tuple[Subject, ...] = SUBJECTS
     network: str = READOUT
 
@@ -124,6 +126,10 @@ class Manifest(BaseModel):
     def methods_on(self, subject: str) -> tuple[MethodEntry, ...]:
         """The methods that explain a subject."""
         return tuple(entry for entry in self.methods if subject in entry.subjects)
+
+    def repeats(self, entry: MethodEntry) -> range:
+        """With how many seeds a method is asked: all where it draws, and a control that does."""
+        return range(self.settings.n_seeds if entry.seeded else 1)
 
     def network_of(self, subject: str) -> str:
         """The network that a subject is about; empty for the machine."""

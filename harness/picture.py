@@ -89,6 +89,7 @@ class GamePainter:
 
     def _methods(self, view: OutputView, causes: pd.DataFrame) -> Iterator[Panel]:
         records = self._run.records
+        records = records[records["seed"] == self._run.manifest.settings.seed]
         for name in ("subject", "game", "state", "output"):
             records = records[records[name] == getattr(view, name)]
         by_method = {str(record["method"]): record for _, record in records.iterrows()}

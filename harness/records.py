@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -131,8 +132,9 @@ class Tables:
 
     def _add_method(self, entry: MethodEntry, answer_key: AnswerKey) -> None:
         question = answer_key.question
-        for output, signed in zip(question.outputs, answer_key.effects, strict=True):
-            task = task_id(question, output)
+        asked = product(zip(question.outputs, answer_key.effects, strict=True), self._manifest.repeats(entry))
+        for (output, signed), repeat in asked:
+            task = task_id(question, output, repeat)
             identity = self._identity(task, output.regime, output.name, entry)
             claim = self._directory.unit(Claim(task=task, method=entry.label, status="ok"))
             curves = self._directory.unit(Curves(task=task, method=entry.label, status="ok"))
@@ -150,7 +152,8 @@ class Tables:
 
     def _identity(self, of: OracleOutcome | TaskId, regime: str, output: str, entry: MethodEntry) -> Row:
         settings, network = self._manifest.settings, self._manifest.network_of(of.subject)
-        values = (settings.protocol, of.subject, network, of.game, of.state, regime, output, entry.label, settings.seed)
+        seed = settings.seed + (of.repeat if isinstance(of, TaskId) else 0)
+        values = (settings.protocol, of.subject, network, of.game, of.state, regime, output, entry.label, seed)
         return dict(zip(IDENTITY, values, strict=True))
 
 

@@ -194,7 +194,7 @@ class Runner:
         for task in self._tasks_of(entry):
             if self._is_missing(task.claim):
                 of = task.claim.task
-                seed = seed_of(settings.seed, settings.protocol, of.game, of.state, of.output, entry.label)
+                seed = seed_of(settings.seed + of.repeat, settings.protocol, of.game, of.state, of.output, entry.label)
                 values = CONTROLS[entry.label](task.truth, generator=np.random.default_rng(seed))
                 self._store(task.claim.model_copy(update={"values": tuple(values.tolist())}), 0.0)
 
@@ -204,15 +204,16 @@ class Runner:
             if question.subject not in entry.subjects:
                 continue
             for output, effect, reference in zip(question.outputs, state.effects, state.references, strict=True):
-                claim = Claim(task=task_id(question, output), method=entry.label, status="ok")
-                yield JudgedTask(question, Truth(effect, state.moved), float(reference), claim)
+                for repeat in self.manifest.repeats(entry):
+                    claim = Claim(task=task_id(question, output, repeat), method=entry.label, status="ok")
+                    yield JudgedTask(question, Truth(effect, state.moved), float(reference), claim)
 
     def _ask_in_workers(self, entry: MethodEntry) -> None:
         jobs: dict[Job, tuple[JudgedTask, Path]] = {}
         for task in self._tasks_of(entry):
             if self._is_missing(task.claim) or self._lacks_map(entry, task.claim):
                 answer = self._scratch / task.claim.filename.replace("/", "-")
-                path, seed = str(self._question_path(task.question)), self.manifest.settings.seed
+                path, seed = str(self._question_path(task.question)), self._seed(task.claim)
                 arguments = (entry.spec, path, task.claim.task.output, seed, str(answer))
                 jobs[Job(work.claim, arguments, pid_file=Path(f"{answer}.pid"))] = (task, answer)
 
@@ -221,6 +222,9 @@ class Runner:
             self._store(self._projected(entry, task, report, answer), report.seconds)
 
         self._run(f"asking {entry.label}", list(jobs), done)
+
+    def _seed(self, claim: Claim) -> int:
+        return self.manifest.settings.seed + claim.task.repeat
 
     def _lacks_map(self, entry: MethodEntry, claim: Claim) -> bool:
         """Whether the claim is there and the pixel map behind it is not."""

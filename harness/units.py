@@ -45,24 +45,32 @@ class OracleOutcome(_Unit):
 
 
 class TaskId(_Unit):
-    """One output of one game-state."""
+    """One output of one game-state; for a method that draws, with one seed."""
 
     subject: Subject
     game: str
     state: int
     output: str
     regime: Regime
+    # Which of several seeds: the run's own plus this.
+    repeat: int = 0
 
     @property
     def slug(self) -> str:
         """Safe as a file name."""
-        return f"{self.subject}-{self.game}-{self.state}-{slug(self.output)}"
+        again = f"-again{self.repeat}" if self.repeat else ""
+        return f"{self.subject}-{self.game}-{self.state}-{slug(self.output)}{again}"
 
 
-def task_id(question: Question, output: Output) -> TaskId:
+def task_id(question: Question, output: Output, repeat: int = 0) -> TaskId:
     """The identity of one output of a question."""
     return TaskId(
-        subject=question.subject, game=question.game, state=question.state, output=output.name, regime=output.regime
+        subject=question.subject,
+        game=question.game,
+        state=question.state,
+        output=output.name,
+        regime=output.regime,
+        repeat=repeat,
     )
 
 

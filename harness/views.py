@@ -11,7 +11,7 @@ import pandas as pd
 from games.catalog import game as game_of
 from games.errors import unknown_name
 from harness.api import Run
-from harness.board_texts import ONLY_FOR, headings, plain_number, printed
+from harness.board_texts import ONLY_FOR, board_headings, plain_number, printed
 from harness.check import Findings
 from harness.errors import WrongUsage
 from harness.leaderboard import Board, joined
@@ -21,6 +21,7 @@ from oracle.network import N_FRAMES
 
 SCORE_COLUMNS = [
     "method",
+    "seed",
     "F",
     "F_partial",
     "spearman",
@@ -53,7 +54,7 @@ def leaderboard_view(run: Run, board: Board) -> pd.DataFrame:
     """A leaderboard as printed, with the seconds per task that equal runs do not share."""
     rows = [row for _, row in board.leaderboard.iterrows()]
     view = pd.DataFrame(
-        {heading: [printed(row, name) for row in rows] for name, heading in headings(board.subject).items()}
+        {heading: [printed(row, name) for row in rows] for name, heading in board_headings(board).items()}
     )
     view["seconds/task"] = [
         f"{seconds:.3f}" if not math.isnan(seconds) else "—"
@@ -175,7 +176,9 @@ def game_view(run: Run, selection: Selection) -> list[OutputView]:
         raise unknown_name("game of this run", selection.game, known)
     if not 0 <= selection.state < run.manifest.n_states:
         raise WrongUsage(f"--state: expected 0..{run.manifest.n_states - 1}, got {selection.state}; correct it")
-    claims = run.claims[(run.claims["game"] == selection.game) & (run.claims["state"] == selection.state)]
+    # Of several seeds the first: pictures and columns have room for one answer.
+    is_first = run.claims["seed"] == run.manifest.settings.seed
+    claims = run.claims[is_first & (run.claims["game"] == selection.game) & (run.claims["state"] == selection.state)]
     if selection.method:
         # Only what the method explains is about it.
         explained = [each for each in SUBJECTS if selection.method in _labels(run, each)]
@@ -204,7 +207,8 @@ def _output_view(run: Run, selection: Selection, task: tuple[str, str], claims: 
     question = answer_key.question
     index = [each.name for each in question.outputs].index(output)
     causes = _causes_table(claims, [entry.label for entry in run.manifest.methods], selection)
-    at_state = (run.records["game"] == selection.game) & (run.records["state"] == selection.state)
+    is_first = run.records["seed"] == run.manifest.settings.seed
+    at_state = is_first & (run.records["game"] == selection.game) & (run.records["state"] == selection.state)
     scores = run.records[at_state & (run.records["output"] == output) & (run.records["subject"] == subject)]
     if selection.method:
         scores = scores[scores["method"] == selection.method]

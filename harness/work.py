@@ -68,6 +68,7 @@ def _describe(spec: str, answer: Path) -> str:
         access=declared.access,
         subjects=declared.subjects,
         signed=declared.signed,
+        seeded=declared.seeded,
         source=declared.source,
         parameters=method.parameters(),
         file_sha256=_file_sha256(method),

@@ -26,6 +26,7 @@ class Counterfactual(Method):
         domain="ram",
         family="counterfactual",
         access="world",
+        seeded=True,
         source=(
             "values of other inputs: Goyal et al. 2019, arXiv 1904.07451; "
             "on-distribution replacement: Chang et al. 2019, arXiv 1807.08024"

@@ -26,6 +26,7 @@ class ExtremalPerturbation(Method):
         domain="ram",
         family="perturbation",
         access="world",
+        seeded=True,
         source="Fong, Patrick, Vedaldi 2019, arXiv 1910.08485",
     )
 

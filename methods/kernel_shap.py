@@ -33,6 +33,7 @@ class KernelShap(Method):
         domain="ram",
         family="surrogate",
         access="world",
+        seeded=True,
         source="Lundberg, Lee 2017, arXiv 1705.07874",
     )
 

@@ -30,6 +30,7 @@ class Lime(Method):
         domain="ram",
         family="surrogate",
         access="world",
+        seeded=True,
         source="Ribeiro, Singh, Guestrin 2016, arXiv 1602.04938",
     )
 

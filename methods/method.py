@@ -44,6 +44,7 @@ class Declaration:
         subjects: what it can explain; if not given, networks for `pixels`, else the machine.
         signed: whether the sign of a pixel map means something, so that the claims of pixels that move up and down
             cancel; where a method multiplies by the input, it returns the multipliers.
+        seeded: whether it draws from its generator, and so is worth asking with several seeds.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Declaration:
     read: ReadKind = "sampler"
     subjects: tuple[Subject, ...] = ()
     signed: bool = False
+    seeded: bool = False
 
     def __post_init__(self) -> None:
         if not self.subjects:
@@ -176,6 +178,7 @@ def method(  # noqa: PLR0913  # the fields of `Declaration`, by keyword
     read: ReadKind = "sampler",
     subjects: tuple[Subject, ...] = (),
     signed: bool = False,
+    seeded: bool = False,
 ) -> Callable[[Callable[..., torch.Tensor]], FunctionMethod]:
     """Make a method of a function `(task, *, generator) -> tensor`; see `Declaration` for the arguments.
 
@@ -183,7 +186,7 @@ def method(  # noqa: PLR0913  # the fields of `Declaration`, by keyword
         BadMethod: a declaration with a wrong name or value.
     """
     title = title or name.replace("_", " ")
-    declared = Declaration(name, domain, family, access, source, title, read, subjects, signed)
+    declared = Declaration(name, domain, family, access, source, title, read, subjects, signed, seeded)
 
     def declare(function: Callable[..., torch.Tensor]) -> FunctionMethod:
         if isinstance(function, type):

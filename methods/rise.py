@@ -28,6 +28,7 @@ class Rise(Method):
         domain="ram",
         family="perturbation",
         access="world",
+        seeded=True,
         source="Petsiuk, Das, Saenko 2018, arXiv 1806.07421",
     )
 

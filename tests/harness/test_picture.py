@@ -274,7 +274,7 @@ def test_the_command_writes_the_picture(run, tmp_path, capsys, json):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--image", "x.png"), "^--image: expected with --game GAME; add it$"),
+        (("--image", "x.png"), "^--image: expected with --game GAME or --cost; add one$"),
         (
             ("--game", "pong", "--image", "x.jpg"),
             r"^--image: expected a file that ends in \.png, got x\.jpg; rename it$",
