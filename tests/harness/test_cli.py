@@ -18,8 +18,12 @@ from tests.harness.commands import PLUGINS, plugin, tables, veritari
 
 pytestmark = pytest.mark.ale
 
-BUILTINS = ["grad_cam", "grad_cam_plus_plus", "integrated_gradients", "sampler_gradient", "vanilla_gradient"]
-ON_THE_MACHINE = BUILTINS[2:]
+BUILTINS = [
+    *("deep_lift", "expected_gradients", "grad_cam", "grad_cam_plus_plus", "gradient_times_input", "guided_backprop"),
+    *("integrated_gradients", "sampler_gradient", "smoothgrad", "vanilla_gradient"),
+]
+# Of the default methods.
+ON_THE_MACHINE = ["integrated_gradients", "sampler_gradient", "vanilla_gradient"]
 CONTROLS = ["oracle", "random", "uniform"]
 
 
