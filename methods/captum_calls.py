@@ -39,7 +39,7 @@ def hookable(read: torch.nn.Module, *, once: bool = False) -> Iterator[None]:
     is given a copy that is its own. An activation that works in place is harmless then.
 
     Raises:
-        NotApplicable: with `once`, when an activation is used a second time; Captum could not tell the uses apart.
+        NotApplicable: with `once`, when a run uses an activation a second time; Captum could not tell the uses apart.
     """
     used: set[torch.nn.Module] = set()
 
@@ -49,9 +49,13 @@ def hookable(read: torch.nn.Module, *, once: bool = False) -> Iterator[None]:
         used.add(module)
         return tuple(argument.clone() for argument in arguments)
 
+    def forget_uses(_read: torch.nn.Module, _arguments: object) -> None:
+        used.clear()
+
     activations = [module for module in read.modules() if isinstance(module, HOOKED)]
     with ExitStack() as stack:
         stack.callback(_forget, activations)
+        stack.callback(read.register_forward_pre_hook(forget_uses).remove)
         for module in activations:
             stack.callback(module.register_forward_pre_hook(give_own_copy).remove)
         stack.enter_context(warnings.catch_warnings())

@@ -30,21 +30,26 @@ def deep_lift(task: Task, *, generator: torch.Generator) -> torch.Tensor:
     A network needs a module of its own for every activation as well. It is declined where the contributions do not add
     up to read(input) - read(0), which is how an activation that Captum does not see shows.
     """
-
-    def multipliers_of(point: torch.Tensor, output: int) -> torch.Tensor:
-        with hookable(read, once=True):
-            explainer = DeepLift(read, multiply_by_inputs=False)
-            multipliers: torch.Tensor = explainer.attribute(point, torch.zeros_like(point), target=output)
-        return multipliers
-
-    with rectified(task.read) as read:
-        multipliers = captum_rows(multipliers_of, read, task.point)
-    contributions = multipliers * task.point
-    require_complete(task, contributions)
-    return combined(contributions if task.subject == "machine" else multipliers, task.subject)
+    multipliers = complete_multipliers(task)
+    return combined(multipliers * task.ram if task.subject == "machine" else multipliers, task.subject)
 
 
-def require_complete(task: Task, contributions: Float[torch.Tensor, "output *input"]) -> None:
+def complete_multipliers(task: Task) -> Float[torch.Tensor, "output *input"]:
+    """DeepLIFT's multipliers from zero, which make up the difference of each output.
+
+    Raises:
+        NotApplicable: they do not, or an activation is used twice.
+    """
+    with rectified(task.read) as read, hookable(read, once=True):
+        explainer = DeepLift(read, multiply_by_inputs=False)
+        multipliers = captum_rows(
+            lambda point, output: explainer.attribute(point, torch.zeros_like(point), target=output), read, task.point
+        )
+    _require_complete(task, multipliers * task.point)
+    return multipliers
+
+
+def _require_complete(task: Task, contributions: Float[torch.Tensor, "output *input"]) -> None:
     """Refuse contributions that do not add up to read(input) - read(0), to half of the digits that the read has.
 
     Raises:
