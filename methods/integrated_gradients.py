@@ -8,11 +8,8 @@ from captum.attr import IntegratedGradients as CaptumIntegratedGradients
 from jaxtyping import Float
 
 from methods.method import Declaration, Method
-from methods.reads import combined, jacobian
+from methods.reads import LARGEST_BATCH, combined, jacobian
 from oracle.task import Task
-
-# Steps that are computed together: a network's activations for all of them have to fit into memory.
-LARGEST_BATCH = 64
 
 
 @dataclass(frozen=True)

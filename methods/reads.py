@@ -17,6 +17,9 @@ from oracle.task import Question, SamplerGeometry
 
 ReadKind = Literal["sampler", "hard"]
 
+# Points whose gradients are computed together: a network's activations for all of them have to fit into memory.
+LARGEST_BATCH = 64
+
 
 class OneHotRead(torch.nn.Module):
     """The value of byte c: exact forward, gradient e_c."""
@@ -36,7 +39,7 @@ class SamplerRead(torch.nn.Module):
 
     def __init__(self, geometry: SamplerGeometry) -> None:
         super().__init__()
-        self._address = geometry.address
+        self.address = geometry.address
         offsets = torch.tensor(geometry.offsets, dtype=torch.float64)
         row, column = geometry.cell
         first_row, first_column = geometry.origin
@@ -45,7 +48,7 @@ class SamplerRead(torch.nn.Module):
         self.register_buffer("column_distance", column - (first_column - geometry.value) - offsets[:, 1])
 
     def forward(self, ram: Float[torch.Tensor, "*batch byte"]) -> Float[torch.Tensor, "*batch 1"]:
-        position = ram[..., self._address].unsqueeze(-1)
+        position = ram[..., self.address].unsqueeze(-1)
         column_weight = _tent(self.get_buffer("column_distance") - position)
         covered = (self.get_buffer("row_weight") * column_weight).sum(-1, keepdim=True)
         return torch.clamp(covered, 0.0, 1.0)
@@ -99,6 +102,21 @@ def jacobian(read: torch.nn.Module, point: Float[torch.Tensor, "*input"]) -> Flo
     """d read / d input at `point`, one row per output of the read."""
     leaf = point.detach().clone().requires_grad_()
     return torch.stack([torch.autograd.grad(value, leaf, retain_graph=True)[0] for value in read(leaf)])
+
+
+def jacobians(
+    read: torch.nn.Module, points: Float[torch.Tensor, "point *input"]
+) -> Float[torch.Tensor, "output point *input"]:
+    """The Jacobian of `read` at each of many points."""
+    return torch.cat([_jacobians_of_batch(read, batch) for batch in points.split(LARGEST_BATCH)], dim=1)
+
+
+def _jacobians_of_batch(
+    read: torch.nn.Module, points: Float[torch.Tensor, "point *input"]
+) -> Float[torch.Tensor, "output point *input"]:
+    leaves = points.detach().clone().requires_grad_()
+    outputs = read(leaves).unbind(-1)
+    return torch.stack([torch.autograd.grad(output.sum(), leaves, retain_graph=True)[0] for output in outputs])
 
 
 def input_gradient(read: torch.nn.Module, point: Float[torch.Tensor, "*input"]) -> Float[torch.Tensor, "*input"]:

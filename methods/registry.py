@@ -1,5 +1,7 @@
 """Find a method by what the user writes: a registered name, `path/to/file.py:name` or `package.module:name`.
 
+`captum.attr:Name` is one of Captum's classes, see `methods/captum_adapter.py`.
+
 Registered methods are the entry points of the group `veritari.methods`; ours are registered the same way as anybody's.
 """
 
@@ -15,10 +17,11 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from games.errors import VeritariError, unknown_name
 from methods.method import Declaration, FunctionMethod, Method
-from methods.spec import BadSpec, parse_spec
+from methods.spec import CAPTUM, BadSpec, parse_spec
 
 ENTRY_POINT_GROUP = "veritari.methods"
 
@@ -51,12 +54,14 @@ def resolve(spec: str) -> Method:
     """The method that a specification names, with its parameters.
 
     Raises:
-        UnknownName: no registered method of this name.
+        UnknownName: no registered method, or no class of Captum, of this name.
         BadSpec: it does not parse, does not import, or leads to no method.
         BadMethod: a parameter is wrong.
         NameTaken: a plugin has the name of a registered method.
     """
     target, parameters = parse_spec(spec)
+    if target.startswith(CAPTUM):
+        return _from_captum(target.removeprefix(CAPTUM), parameters)
     if ":" in target:
         found = _from_plugin(target)
     elif target in registered():
@@ -77,6 +82,13 @@ def _from_entry_point(point: EntryPoint) -> Method:
             f"{point.value}: expected a method named {point.name!r} like its entry point, "
             f"got {found.declaration.name!r}; rename one"
         )
+    return found
+
+
+def _from_captum(name: str, parameters: dict[str, Any]) -> Method:
+    # Loaded when it is asked for, as plugins are: Captum takes a second, and most commands never need it.
+    adapter = _load_module("methods.captum_adapter")
+    found: Method = adapter.captum_method(name, parameters)
     return found
 
 

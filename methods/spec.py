@@ -1,10 +1,14 @@
 """Method specifications as users write them: `name`, `name(parameter=value, ...)`, several separated by commas."""
 
 import ast
+import re
 from collections import Counter
 from typing import Any
 
 from games.errors import VeritariError
+
+# What comes before the name of one of Captum's classes.
+CAPTUM = "captum.attr:"
 
 
 class BadSpec(VeritariError):
@@ -40,6 +44,11 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
     >>> parse_spec("path/to/plugin.py:mine(sigma=0.5)")
     ('path/to/plugin.py:mine', {'sigma': 0.5})
 
+    A value of one of Captum's classes may be the name of another one, which needs no quotes:
+
+    >>> parse_spec("captum.attr:NoiseTunnel(inner=Saliency)")
+    ('captum.attr:NoiseTunnel', {'inner': 'Saliency'})
+
     Raises:
         BadSpec: not `name` or `name(parameter=value, ...)` with plain values.
     """
@@ -47,7 +56,7 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
     if not opening:
         return target.strip(), {}
     try:
-        return target.strip(), _parameters(f"f({rest}")
+        return target.strip(), _parameters(f"f({rest}", with_names=target.strip().startswith(CAPTUM))
     # Python's own parser: what it raises for arbitrary text includes the last two, for deep nesting.
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
         reason = str(error) or type(error).__name__
@@ -56,7 +65,7 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
         ) from error
 
 
-def _parameters(call_text: str) -> dict[str, Any]:
+def _parameters(call_text: str, *, with_names: bool) -> dict[str, Any]:
     call = ast.parse(call_text, mode="eval").body
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         raise SyntaxError("more than one pair of parentheses")
@@ -65,4 +74,10 @@ def _parameters(call_text: str) -> dict[str, Any]:
     for name, count in Counter(str(each.arg) for each in call.keywords).items():
         if count > 1:
             raise SyntaxError(f"parameter {name!r} {count} times")
-    return {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
+    return {str(each.arg): _value(each.value, with_names=with_names) for each in call.keywords}
+
+
+def _value(node: ast.expr, *, with_names: bool) -> Any:
+    if with_names and isinstance(node, ast.Name) and re.fullmatch(r"[A-Z][A-Za-z0-9]*", node.id):
+        return node.id
+    return ast.literal_eval(node)

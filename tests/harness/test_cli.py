@@ -19,8 +19,9 @@ from tests.harness.commands import PLUGINS, plugin, tables, veritari
 pytestmark = pytest.mark.ale
 
 BUILTINS = [
-    *("counterfactual", "extremal_perturbation", "finite_difference", "grad_cam", "grad_cam_plus_plus"),
-    *("integrated_gradients", "kernel_shap", "lime", "occlusion", "rise", "sampler_gradient", "vanilla_gradient"),
+    *("counterfactual", "deep_lift", "expected_gradients", "extremal_perturbation", "finite_difference", "grad_cam"),
+    *("grad_cam_plus_plus", "gradient_times_input", "guided_backprop", "integrated_gradients", "kernel_shap", "lime"),
+    *("occlusion", "rise", "sampler_gradient", "smoothgrad", "vanilla_gradient"),
 ]
 # Of the default methods.
 ON_THE_MACHINE = ["integrated_gradients", "sampler_gradient", "vanilla_gradient"]

@@ -11,12 +11,14 @@ from methods.registry import registered, resolve
 from methods.sampler_gradient import sampler_gradient
 from methods.vanilla_gradient import vanilla_gradient
 from tests.methods.tasks import CASES, CONTENT, POSITION, Case, draw_question, draw_task, generator_of
+from tests.naive import gradients
 from tests.naive import methods as naive
 
 # Every method of this project that explains the machine by reading it: a new one without a replica fails here.
 BUILT_IN = [name for name, point in registered().items() if point.value.startswith("methods.")]
 DECLARED = {name: resolve(name).declaration for name in BUILT_IN}
 MACHINE = [name for name in BUILT_IN if "machine" in DECLARED[name].subjects and DECLARED[name].access == "read"]
+REPLICAS = naive.REPLICAS | gradients.REPLICAS
 # Beside the cases of all tests: many sprites, so that the path of Integrated Gradients crosses them in many ways.
 REPLICA_CASES = (*CASES, *(Case(seed, POSITION, n_bytes=n_bytes) for seed in range(20, 50) for n_bytes in (6, 128)))
 
@@ -60,7 +62,7 @@ def claim(method, task) -> torch.Tensor:
 def test_replica(name, case):
     """A built-in method claims what its naive replica does."""
     question = draw_question(case)
-    expected = naive.REPLICAS[name](question, question.outputs[case.output])
+    expected = REPLICAS[name](question, question.outputs[case.output])
     method = resolve(name)
     # Sums of 64 terms may be rounded in another order, hence not to the last bit.
     assert expected == pytest.approx(claim(method, draw_task(case, method)).tolist(), rel=1e-12, abs=1e-12)

@@ -131,6 +131,15 @@ def test_parse_refuses(spec, message):
         parse_spec(spec)
 
 
+def test_parse_takes_names_of_classes_for_captum():
+    """For a class of Captum a bare name in CamelCase is its text; anything else without quotes is refused as ever."""
+    expected = ("captum.attr:A", {"inner": "Saliency", "quoted": "Saliency", "n": 3, "flag": True})
+    assert expected == parse_spec("captum.attr:A(inner=Saliency,quoted='Saliency',n=3,flag=True)")
+    for text in ("captum.attr:A(x=saliency)", "captum.attr:A(x=[Saliency])", "captum.attr:A(x=S.t)", "a:A(x=Saliency)"):
+        with pytest.raises(BadSpec, match="with plain values, got malformed node or string"):
+            parse_spec(text)
+
+
 @pytest.mark.parametrize("spec", ["a(x={[]: 1})", "a(x={{}})", "a(x={[1]})"])
 def test_parse_refuses_unhashable_keys(spec):
     """A set or dictionary of things that have no hash is refused like any other value that is none."""
