@@ -18,6 +18,7 @@ import torch
 from methods.activations import find_module
 from methods.captum_calls import captum_rows, hookable, require_relu_modules
 from methods.captum_classes import (
+    DRAWING,
     REQUIRED,
     WRAPPER,
     call_parameters,
@@ -105,6 +106,7 @@ class CaptumMethod(Method):
             source=f"captum.attr.{self.outer.__name__}, Captum {version('captum')}",
             subjects=("network",) if needs_layer else ("machine", "network"),
             signed=self._is_signed(),
+            seeded=not DRAWING.isdisjoint((self.outer.__name__, self.inner.__name__)),
         )
 
     @property

@@ -34,6 +34,8 @@ MISFITS = {
 }
 FITTING_LAYERS = ("LayerGradCam",)
 WRAPPER = "NoiseTunnel"
+# Those that draw from torch's or numpy's global generators.
+DRAWING = frozenset({WRAPPER, "KernelShap", "Lime", "ShapleyValueSampling"})
 
 
 def snake_case(name: str) -> str:

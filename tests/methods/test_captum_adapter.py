@@ -437,3 +437,17 @@ def test_the_sampler_is_what_is_read():
         n_alive += case.output == 1 and claim("Saliency", task).any()
     assert n_alive > 0
     assert isinstance(draw_network_task(SMALL).read, NetworkRead)
+
+
+@pytest.mark.parametrize(
+    ("spec", "seeded"),
+    [
+        ("captum.attr:NoiseTunnel(inner=Saliency)", True),
+        ("captum.attr:KernelShap", True),
+        ("captum.attr:Saliency", False),
+        ("captum.attr:IntegratedGradients", False),
+    ],
+)
+def test_classes_that_draw_are_asked_with_several_seeds(spec, seeded):
+    """Captum's classes that draw random numbers say so: `--seeds` asks them with each."""
+    assert seeded == resolve(spec).declaration.seeded
