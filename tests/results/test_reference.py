@@ -30,7 +30,7 @@ def leaderboard() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def core_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """The core games, run now."""
+    """The core games, run now with the default methods."""
     folder = tmp_path_factory.mktemp("reference")
     return run(games="core", workers=2, out=folder / "run", store=folder / "store")
 
@@ -41,12 +41,23 @@ def test_core_games_score_as_committed(core_run: Run, per_game: pd.DataFrame) ->
 
     The machine's to 1e-9; a network's to 1e-4, since convolutions differ between processors.
     """
-    committed = per_game[per_game["game"].isin(game_sets()["core"])].set_index(["subject", "method", "game"])
-    computed = core_run.per_game.set_index(["subject", "method", "game"]).loc[committed.index]
+    assert_as_committed(core_run, per_game)
+
+
+def assert_as_committed(computed_run: Run, per_game: pd.DataFrame) -> None:
+    """Every row of the run is the committed one."""
+    computed = computed_run.per_game.set_index(["subject", "method", "game"])
+    committed = per_game.set_index(["subject", "method", "game"]).loc[computed.index]
     for subject, tolerance in (("machine", 1e-9), ("network", 1e-4)):
         expected, found = (table.loc[subject, SCORES].to_numpy() for table in (committed, computed))
         np.testing.assert_allclose(expected, found, rtol=0, atol=tolerance)
     assert committed["note"].tolist() == computed["note"].tolist()
+
+
+@pytest.mark.ale
+def test_every_method_scores_as_committed(tmp_path: Path, per_game: pd.DataFrame) -> None:
+    """A new run of all methods on one game gives the committed rows, of those that draw as well."""
+    assert_as_committed(run(games="pong", methods="all", workers=2, out=tmp_path, store=tmp_path.parent), per_game)
 
 
 @pytest.mark.ale
