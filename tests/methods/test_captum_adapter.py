@@ -1,4 +1,4 @@
-"""`captum.attr:Name(...)`: the same numbers as Captum itself, labels that read back, and what is refused."""
+"""`captum.attr:Name(...)`: the same numbers as Captum itself, what is declined, and good manners."""
 
 import random
 import warnings
@@ -9,15 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from games.errors import UnknownName
 from harness.claims import CountedRead, hooked
 from harness.evaluate import evaluate
-from methods.captum_classes import snake_case
 from methods.deep_lift import deep_lift
-from methods.method import BadMethod, NotApplicable
+from methods.method import NotApplicable
 from methods.reads import NetworkRead, jacobian
 from methods.registry import resolve
-from methods.spec import BadSpec
 from tests.methods.tasks import CASES, NETWORK_CASES, draw_network_task, draw_task, generator_of
 from tests.methods.test_conformance import FailingRead, ReadFailedError, global_random_states, tensors_of
 from tests.methods.test_network_gradients import Chain, vector_task
@@ -158,120 +155,7 @@ def test_several_outputs_are_added_up():
     np.testing.assert_array_equal(weight.abs().sum(0), claim("Saliency", replace(task, read=read)))
 
 
-# --- what is declared, and labels ---
-
-
-@pytest.mark.parametrize(
-    ("spec", "signed"),
-    [
-        ("Saliency", False),
-        ("Saliency(abs=False)", True),
-        ("NoiseTunnel(inner=Saliency)", False),
-        ("NoiseTunnel(inner=Saliency,abs=False)", True),
-        ("NoiseTunnel(inner=IntegratedGradients)", True),
-        ("NoiseTunnel(inner=IntegratedGradients,nt_type='smoothgrad_sq')", False),
-        ("DeepLift", True),
-        ("GuidedGradCam(layer='features.2')", True),
-        ("LayerGradCam(layer='features.2')", False),
-        ("FeatureAblation", False),
-        ("KernelShap", False),
-    ],
-)
-def test_signs_count_where_they_are_slopes(spec, signed):
-    """Slopes are signed; sizes, squares, class activation maps and effects of taking pixels away are not."""
-    assert signed == of_captum(spec).declaration.signed
-
-
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        ("Saliency", ("captum_saliency", "ram", "gradient", ("machine", "network"))),
-        ("NoiseTunnel(inner=Lime)", ("captum_noise_tunnel", "ram", "surrogate", ("machine", "network"))),
-        ("Occlusion(sliding_window_shapes=(3,))", ("captum_occlusion", "ram", "perturbation", ("machine", "network"))),
-        ("LayerGradCam(layer='features.2')", ("captum_layer_grad_cam", "pixels", "cam", ("network",))),
-    ],
-)
-def test_declaration(spec, expected):
-    """A class is declared under its name in snake case, with its family and what it can explain."""
-    declared = of_captum(spec).declaration
-    assert expected == (declared.name, declared.domain, declared.family, declared.subjects)
-    assert f"captum.attr.{spec.partition('(')[0]}, Captum" in declared.source
-    assert "read" == declared.access
-
-
-@pytest.mark.parametrize("spec", [*SAME, *SAME_ON_THE_MACHINE, *SAME_ON_NETWORKS])
-def test_labels_read_back(spec):
-    """The label of a class is a specification of the same method."""
-    method = of_captum(spec)
-    assert method == resolve(method.label)
-    assert method.label == resolve(method.label).label
-
-
-def test_labels_are_canonical():
-    """Labels have the parameters that differ from Captum's defaults, in one order, and a class without quotes."""
-    expected = "captum.attr:NoiseTunnel(inner=IntegratedGradients,nt_samples=9,stdevs=2.0,n_steps=8)"
-    given = "NoiseTunnel( n_steps=8, stdevs=2, nt_samples=9, nt_type='smoothgrad', inner='IntegratedGradients' )"
-    assert expected == of_captum(given).label
-    assert "captum.attr:Saliency" == of_captum("Saliency(abs=True)").label
-
-
-def test_parameters_add_up():
-    """A second change of parameters keeps the first, and may name another class inside."""
-    method = of_captum("NoiseTunnel(inner=Saliency)").with_parameters(nt_samples=3).with_parameters(abs=False)
-    assert of_captum("NoiseTunnel(inner=Saliency,nt_samples=3,abs=False)") == method
-    assert {"inner": "Saliency", "nt_samples": 3, "abs": False} == {
-        name: method.parameters()[name] for name in ("inner", "nt_samples", "abs")
-    }
-    with pytest.raises(BadMethod, match=r"expected a parameter of \(inner, .*n_steps, .*\), got 'abs'"):
-        method.with_parameters(inner="IntegratedGradients")
-
-
-# --- what is refused ---
-
-
-@pytest.mark.parametrize(
-    ("spec", "error", "message"),
-    [
-        ("Salience", UnknownName, r"unknown class of captum\.attr 'Salience'; did you mean Saliency"),
-        ("Attribution", UnknownName, r"unknown class of captum\.attr 'Attribution'"),
-        ("visualization", UnknownName, r"unknown class of captum\.attr 'visualization'"),
-        ("NoiseTunnel(inner=Salience)", UnknownName, r"'Salience'; did you mean Saliency"),
-        (
-            "GradientShap",
-            BadSpec,
-            "expected a class that explains one input, got one that needs a sample of baselines$",
-        ),
-        ("DeepLiftShap", BadSpec, "captum.attr:DeepLiftShap: .*needs a sample of baselines$"),
-        ("NeuronGradient", BadSpec, "needs neuron_selector$"),
-        ("DataLoaderAttribution", BadSpec, "needs attr_method, dataloader$"),
-        ("LLMAttribution", BadSpec, "needs attr_method, tokenizer, inp$"),
-        ("LimeBase", BadSpec, "needs .*from_interp_rep_transform"),
-        ("LayerActivation", BadSpec, "answers with numbers of a layer"),
-        ("InternalInfluence", BadSpec, "answers with numbers of a layer"),
-        ("FeaturePermutation", BadSpec, "permutes a batch, and a task is one input"),
-        ("LRP", BadSpec, "has no rules for the reads of the machine"),
-        ("ShapleyValues", BadSpec, "asks 2 .. n times about n numbers; take ShapleyValueSampling"),
-        ("NoiseTunnel", BadMethod, "expected a parameter inner that names a class; add one, as inner=Saliency"),
-        ("NoiseTunnel(inner=3)", BadMethod, "expected a parameter inner that names a class"),
-        ("NoiseTunnel(inner=NoiseTunnel)", BadMethod, "expected a class that answers per input, got NoiseTunnel"),
-        ("NoiseTunnel(inner=LayerGradCam,layer='a')", BadMethod, "that answers per input, got LayerGradCam"),
-        ("LayerGradCam", BadMethod, "captum.attr:LayerGradCam: expected a parameter layer, got none; add it"),
-        ("Occlusion", BadMethod, "expected a parameter sliding_window_shapes, got none; add it"),
-        ("Occlusion(sliding_window_shapes=3)", BadMethod, "parameter sliding_window_shapes: .* tuple, got 3"),
-        ("Saliency(signed=True)", BadMethod, r"expected a parameter of \(abs\), got 'signed'"),
-        ("Saliency(target=1)", BadMethod, r"expected a parameter of \(abs\), got 'target'"),
-        ("GuidedBackprop(abs=True)", BadMethod, r"expected a parameter of \(none\), got 'abs'"),
-        ("IntegratedGradients(return_convergence_delta=True)", BadMethod, "got 'return_convergence_delta'"),
-        ("IntegratedGradients(n_steps=8.5)", BadMethod, r"n_steps: Input should be a valid integer, got 8\.5"),
-        ("IntegratedGradients(baselines='black')", BadMethod, "baselines: .* got 'black'"),
-        ("Saliency(abs=Yes)", BadMethod, "parameter abs: Input should be a valid boolean, got 'Yes'"),
-    ],
-)
-def test_refused(spec, error, message):
-    """What is no class, does not fit, or has other parameters is refused when it is named, in one line."""
-    with pytest.raises(error, match=message) as caught:
-        of_captum(spec)
-    assert "\n" not in str(caught.value)
+# --- what is declined ---
 
 
 SHARED = torch.nn.ReLU()
@@ -417,15 +301,6 @@ def test_the_whole_flow_on_the_machine():
     (_, content), _ = evaluate(of_captum("InputXGradient"), **flow)
     # See `test_content_on_paper`.
     assert ("ok", pytest.approx(95 / 23184**0.5)) == (content["status"], content["F"])
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("InputXGradient", "input_x_gradient"), ("LRP", "lrp"), ("NoiseTunnel", "noise_tunnel"), ("LLMX", "llmx")],
-)
-def test_snake_case(name, expected):
-    """Capital letters begin words, and several together are one."""
-    assert expected == snake_case(name)
 
 
 def test_the_sampler_is_what_is_read():
