@@ -7,7 +7,7 @@ import typer
 
 from harness.options import FAILED, Games, Json, Memory, NetworkSpec, ProtocolName, Seed, Timeout, Workers
 
-methods_app = typer.Typer(no_args_is_help=True, help="List methods, and check one.")
+methods_app = typer.Typer(no_args_is_help=True, help="List methods, start a new one, and check one.")
 readouts_app = typer.Typer(no_args_is_help=True, help="Train the networks that are explained, and list them.")
 games_app = typer.Typer(no_args_is_help=True, help="List games, and show one.")
 
@@ -37,6 +37,29 @@ def methods_list(*, json: Json = False) -> None:
         ]
         table["subjects"] = [", ".join(each) for each in table["subjects"]]
         print_table(table if table["broken"].any() else table.drop(columns="broken"), title="methods")
+
+
+@methods_app.command("new")
+def methods_new(
+    name: Annotated[str, typer.Argument(help="The method's name, in snake case.")],
+    *,
+    domain: Annotated[
+        str, typer.Option(help="What it gives one number for: ram (bytes), cause, or pixels (of a network's input).")
+    ] = "ram",
+    package: Annotated[bool, typer.Option("--package", help="Write a package that can be installed.")] = False,
+    folder: Annotated[Path, typer.Option(help="Where it is written; the working directory if not given.")] = Path(),
+) -> None:
+    """Write a small method that works, to start from: a file, or a package."""
+    typer.echo(f"veritari methods new: {name}", err=True)
+    from harness.scaffold import new_method
+    from harness.terminal import print_text
+
+    written = new_method(name, domain=domain, folder=folder, package=package)
+    for file in written.files:
+        print_text(f"wrote {file}")
+    print_text("next:")
+    for command in written.commands:
+        print_text(f"  {command}")
 
 
 @methods_app.command("check")
