@@ -10,6 +10,7 @@ import numpy as np
 
 from games.catalog import game
 from harness.errors import WrongUsage
+from harness.guard import Report
 from harness.manifest import SUBJECTS, MethodEntry
 from harness.networks import network_exclusion
 from harness.plan import describe_methods
@@ -23,7 +24,13 @@ from methods.method import Subject
 from oracle.protocol import protocol
 
 ANSWERS = "answers with one finite number each"
+UNCHANGED = "leaves its task unchanged"
+SAME = "same answer for the same generator"
+UNTOUCHED = "leaves the global generators alone"
+COUNTED = "measures within its budget"
 DEPENDS = "its map depends on the network's weights"
+# How an error of ours begins, with the requirement that was not kept; any other text is an answer that did not come.
+BROKEN = {"task: ": UNCHANGED, "read: ": UNCHANGED, "network: ": UNCHANGED, "rollouts: ": COUNTED}
 
 
 @dataclass(frozen=True)
@@ -117,20 +124,32 @@ def _verdicts(task: str, answers: tuple[Answer, Answer]) -> list[Verdict]:
         if report.status == "not_applicable":
             return [_not_applicable(task, report.text)]
         if report.status != "ok":
-            return [Verdict(ANSWERS, task, kept=False, detail=report.text)]
-    (report, first), (_, second) = answers
+            requirement = next((each for start, each in BROKEN.items() if report.text.startswith(start)), ANSWERS)
+            return [Verdict(requirement, task, kept=False, detail=report.text)]
+    (report, first), (report_again, second) = answers
     if first is None or second is None:
         raise WrongUsage(f"{task}: expected a claim in its file, got none; run the check again")
     numbers = "causes" if first.task.subject == "machine" else "numbers"
     named = f"{sum(value != 0 for value in first.values)} of {len(first.values)} {numbers} named"
-    cost = f"{first.n_rollouts} rollouts, {first.n_gradients} gradients, {report.seconds:.2f} s"
     same = first.values == second.values
     advice = "" if same else "two answers differ: draw from `generator` only"
+    moved = report.text or report_again.text
     return [
         Verdict(ANSWERS, task, kept=True, detail=named),
-        Verdict("leaves its task unchanged", task, kept=True, detail=cost),
-        Verdict("same answer for the same generator", task, kept=same, detail=advice),
+        Verdict(SAME, task, kept=same, detail=advice),
+        Verdict(UNCHANGED, task, kept=True, detail=""),
+        Verdict(UNTOUCHED, task, kept=not moved, detail=moved),
+        _cost(task, report, first),
     ]
+
+
+def _cost(task: str, report: Report, claim: Claim) -> Verdict:
+    cost = f"{claim.n_rollouts} rollouts, {claim.n_gradients} gradients, {report.seconds:.2f} s"
+    # A machine that is built for the first of them runs its reference as well.
+    if report.n_rollouts <= claim.n_rollouts + bool(claim.n_rollouts):
+        return Verdict(COUNTED, task, kept=True, detail=cost)
+    uncounted = f"the machine ran {report.n_rollouts}; measure with task.rollout and access='world'"
+    return Verdict(COUNTED, task, kept=False, detail=f"{cost}, but {uncounted}")
 
 
 def _randomise(

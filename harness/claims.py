@@ -3,6 +3,7 @@
 This runs in the process of the method, which never loads effects.
 """
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -96,10 +97,10 @@ def ask(
             *((question.network,) if question.network else ()),
         )
     )
-    before = _kept(network)
+    before = _kept(read, network)
     attribution = method.claim(task, generator=generator).numpy()
     _require_unchanged(task, question)
-    _require_same_network(network, before)
+    _require_same("network" if network else "read", before, _kept(read, network))
     return Claim(
         task=task_id(question, output),
         method=method.label,
@@ -140,7 +141,8 @@ def build_task(
         output=output.name,
         regime=output.regime,
         ram=torch.tensor(question.ram, dtype=torch.float64),
-        causes=question.causes,
+        # A frozen dataclass can be changed by force, and the question is put to others as well.
+        causes=copy.deepcopy(question.causes),
         read=read,
         reference_pool=torch.tensor(question.reference_pool, dtype=torch.float64),
         rollout=rollout,
@@ -153,34 +155,36 @@ def _require_unchanged(task: Task, question: Question) -> None:
     same_ram = np.array_equal(task.ram.detach().numpy(), question.ram)
     if not (same_ram and np.array_equal(task.reference_pool.detach().numpy(), question.reference_pool)):
         raise BadMethod("task: expected its RAM and reference pool as they were, got changed ones; work on a copy")
+    if task.causes != question.causes:
+        raise BadMethod("task: expected its causes as they were, got changed ones; work on a copy")
     if task.frames is not None and not np.array_equal(task.frames.detach().numpy(), question.frames):
         raise BadMethod("task: expected its frames as they were, got changed ones; work on a copy")
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """What a network must have as before: the bytes of its weights, and its own hooks."""
+    """What the modules of a task must have as before: the bytes of their weights, and their own hooks."""
 
     weights: dict[str, bytes]
     hooks: dict[str, int]
 
 
-def _kept(network: Network | None) -> _Kept:
-    if network is None:
-        return _Kept({}, {})
-    tensors = {name: value for name, value in network.module.state_dict().items() if isinstance(value, torch.Tensor)}
-    return _Kept({name: byte_text(value) for name, value in tensors.items()}, hooked(network.module))
+def _kept(read: torch.nn.Module, network: Network | None) -> _Kept:
+    shown = network.module if network else read
+    tensors = {name: value for name, value in shown.state_dict().items() if isinstance(value, torch.Tensor)}
+    hooks = hooked(shown)
+    around = sum(hooked(read).values()) - sum(hooks.values())
+    return _Kept(
+        {name: byte_text(value) for name, value in tensors.items()}, hooks | ({"task.read": around} if around else {})
+    )
 
 
-def _require_same_network(network: Network | None, before: _Kept) -> None:
+def _require_same(what: str, before: _Kept, now: _Kept) -> None:
     """No weight changed and no hook left: also a method that is asked about its own copy has to clean up."""
-    now = _kept(network)
     if changed := [name for name, value in now.weights.items() if value != before.weights.get(name)]:
-        raise BadMethod(
-            f"network: expected its weights as they were, got others in {', '.join(changed)}; put them back"
-        )
+        raise BadMethod(f"{what}: expected its weights as they were, got others in {', '.join(changed)}; put them back")
     if left := [name for name, count in now.hooks.items() if count != before.hooks.get(name)]:
-        raise BadMethod(f"network: expected no hooks left, got some on {', '.join(left)}; remove them in a finally")
+        raise BadMethod(f"{what}: expected no hooks left, got some on {', '.join(left)}; remove them in a finally")
 
 
 def hooked(module: torch.nn.Module) -> dict[str, int]:

@@ -41,6 +41,16 @@ def seed_global_generators(seed: int) -> None:
     torch.manual_seed(seed)
 
 
+def global_generators() -> dict[str, bytes]:
+    """Where the global generators stand, by the name that Python knows them under."""
+    kind, key, *rest = np.random.get_state()  # noqa: NPY002  # looked at only
+    return {
+        "random": repr(random.getstate()).encode(),
+        "numpy.random": repr((kind, rest)).encode() + np.asarray(key).tobytes(),
+        "torch": torch.get_rng_state().numpy().tobytes(),
+    }
+
+
 def reset_torch() -> None:
     """What foreign code may have left behind: the next to come must not notice."""
     torch.set_default_dtype(torch.float32)

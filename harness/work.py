@@ -24,7 +24,7 @@ from harness.guard import NoRoom, Report, guarded, sign, write
 from harness.manifest import MethodEntry, NetworkEntry
 from harness.networks import network_for, network_of, source_sha256
 from harness.sanity import parametrised_layers, randomised
-from harness.seeds import reset_torch, seed_global_generators, seed_of
+from harness.seeds import global_generators, reset_torch, seed_global_generators, seed_of
 from harness.units import Claim
 from harness.world import world_of
 from methods.method import BadMethod, Method
@@ -167,7 +167,10 @@ class Randomisation(NamedTuple):
 
 
 def claim(spec: str, question_path: str, output_name: str, run_seed: int, answer: str) -> Report:
-    """Ask one method about one output; writes a `Claim`. Runs foreign code: nothing it does may get out of here."""
+    """Ask one method about one output; writes a `Claim`. Runs foreign code: nothing it does may get out of here.
+
+    The report of a method that moved the global generators says so. In a run that is no failure: they are seeded.
+    """
     return guarded(lambda: _claim(Asked(spec, question_path, output_name, run_seed), Path(answer)))
 
 
@@ -188,9 +191,16 @@ def _claim(asked: Asked, answer: Path, randomisation: Randomisation | None = Non
     if network and randomisation:
         network = _forgetful(network, randomisation, asked.run_seed)
     seed_global_generators(seed_of(asked.run_seed, question.game, question.state, output.name, asked.spec))
+    before = global_generators()
     given = ask(question, output, method, world=lambda: world_of(question), run_seed=asked.run_seed, network=network)
+    moved = [name for name, state in global_generators().items() if state != before[name]]
     write(answer, given.model_dump_json())
-    return ""
+    return _drawn_from(moved) if moved else ""
+
+
+def _drawn_from(moved: list[str]) -> str:
+    where = ", ".join(moved)
+    return f"global generators: expected them untouched, got other states of {where}; draw from `generator`"
 
 
 def _forgetful(network: Network, randomisation: Randomisation, run_seed: int) -> Network:

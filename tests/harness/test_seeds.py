@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.seeds import seed_of, seeded_global_generators
+from harness.seeds import global_generators, seed_of, seeded_global_generators
 
 # The longest seed has 63 bits: what torch and numpy both take.
 LARGEST = 2**63 - 1
@@ -61,3 +61,22 @@ def test_global_generators_are_put_back():
             raise ValueError("on purpose")
     assert drawn[0] == drawn[1]
     assert states == [random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()]  # noqa: NPY002
+
+
+@pytest.mark.parametrize(
+    ("name", "draw"),
+    [
+        ("random", random.random),
+        ("numpy.random", np.random.random),  # the one that is watched
+        ("numpy.random", lambda: np.random.seed(5)),  # noqa: NPY002  # as above
+        ("torch", lambda: torch.rand(1)),
+        ("torch", lambda: torch.manual_seed(5)),
+    ],
+)
+def test_a_draw_moves_one_global_generator(name, draw):
+    """Drawing from a global generator, or seeding it, shows in its state and in no other; looking shows in none."""
+    with seeded_global_generators(7):
+        before = global_generators()
+        assert before == global_generators()
+        draw()
+        assert [name] == [each for each, state in global_generators().items() if state != before[each]]

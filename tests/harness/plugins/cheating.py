@@ -1,4 +1,11 @@
-"""Methods that take what is not theirs."""
+"""Methods that take what is not theirs, or leave what is."""
+
+import os
+import random
+import time
+
+import numpy as np
+import torch
 
 from methods.method import NotApplicable, method
 from methods.reads import input_gradient
@@ -36,3 +43,82 @@ def measures_too_much(task, *, generator):
     for _ in range(4097):
         task.rollout([])
     return task.ram
+
+
+@method("measures_uncounted", access="read", **SHARED)
+def measures_uncounted(task, *, generator):
+    """Goes round the counter, to the machine behind it."""
+    world = task.rollout._build()
+    world.rollouts.run([task.causes[0].intervention])
+    return task.ram
+
+
+@method("changes_causes", access="read", **SHARED)
+def changes_causes(task, *, generator):
+    """Changes what it is compared on, by force."""
+    object.__setattr__(task.causes[0], "label", "mine")
+    return task.ram
+
+
+@method("changes_read", access="read", **SHARED)
+def changes_read(task, *, generator):
+    """Changes a weight of the read."""
+    for weight in task.read.buffers():
+        weight.add_(1.0)
+    return task.ram
+
+
+@method("hooks_read", access="read", **SHARED)
+def hooks_read(task, *, generator):
+    """Leaves a hook on the read."""
+    task.read.register_forward_hook(lambda *_: None)
+    return task.ram
+
+
+@method("hooks_network", access="read", subjects=("network",), **SHARED)
+def hooks_network(task, *, generator):
+    """Leaves a hook on a layer of the network."""
+    task.network.head.register_forward_pre_hook(lambda *_: None)
+    return torch.zeros_like(task.frames)
+
+
+@method("changes_frames", access="read", subjects=("network",), **SHARED)
+def changes_frames(task, *, generator):
+    """Changes what the network sees."""
+    task.frames.zero_()
+    return torch.zeros_like(task.frames)
+
+
+@method("changes_weights", access="read", subjects=("network",), **SHARED)
+def changes_weights(task, *, generator):
+    """Changes what the network has learned."""
+    task.network.head.weight.data.zero_()
+    return torch.zeros_like(task.frames)
+
+
+SEEDS = {"torch": torch.manual_seed, "numpy.random": np.random.seed, "random": random.seed}
+
+
+@method("seeds_globals", access="read", **SHARED)
+def seeds_globals(task, *, generator, which: str = "torch"):
+    """A good answer, after seeding a global generator for all."""
+    SEEDS[which](0)
+    return input_gradient(task.read, task.ram)
+
+
+@method("asks_the_clock", access="read", **SHARED)
+def asks_the_clock(task, *, generator):
+    """Another answer every time."""
+    return task.ram * time.monotonic_ns()
+
+
+@method("asks_the_kernel", access="read", **SHARED)
+def asks_the_kernel(task, *, generator):
+    """Random numbers that nobody can draw again."""
+    return torch.tensor(list(os.urandom(128)), dtype=torch.float64)
+
+
+@method("mistakes_its_domain", access="read", **SHARED)
+def mistakes_its_domain(task, *, generator):
+    """Declares one number per byte, and gives one per cause."""
+    return torch.ones(len(task.causes))
