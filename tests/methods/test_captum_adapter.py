@@ -183,7 +183,7 @@ def test_declined(spec, task, words):
     """What would be wrong on a network, most of it in silence, is not applicable, and nothing stays hooked."""
     with pytest.raises(NotApplicable, match=words):
         claim(spec, task)
-    assert [] == hooked(task.read)
+    assert {} == hooked(task.read)
 
 
 def test_layers_explain_networks_only():
@@ -229,7 +229,7 @@ def test_nothing_is_left_behind(case, spec):
     with pytest.raises(ReadFailedError, match="the read failed"):
         claim(spec, broken)
     assert (before, states) == (tensors_of(task), global_random_states())
-    assert [] == hooked(broken.read)
+    assert {} == hooked(broken.read)
     assert torch.is_grad_enabled()
 
 

@@ -165,7 +165,7 @@ def test_deep_lift_declines_a_shared_relu():
     task = vector_task(Chain(shared, shared))
     with pytest.raises(NotApplicable, match="the network uses one ReLU module twice; give each use its own"):
         claim(deep_lift, task)
-    assert [] == hooked(task.read)
+    assert {} == hooked(task.read)
     assert set(vars(torch.nn.ReLU())) == set(vars(shared))
 
 
@@ -183,7 +183,7 @@ def test_guided_backprop_declines_what_it_cannot_hook(first, second, words):
     task = vector_task(Chain(first, second))
     with pytest.raises(NotApplicable, match=words):
         claim(guided_backprop, task)
-    assert [] == hooked(task.read)
+    assert {} == hooked(task.read)
 
 
 @pytest.mark.parametrize("functional", [torch.relu, torch.tanh, torch.nn.functional.silu])
@@ -192,7 +192,7 @@ def test_deep_lift_declines_what_it_cannot_see(functional):
     task = vector_task(Chain(torch.nn.ReLU(), functional))
     with pytest.raises(NotApplicable, match=r"add up to .*: Captum misses a nonlinearity; use one module each"):
         claim(deep_lift, task)
-    assert [] == hooked(task.read)
+    assert {} == hooked(task.read)
 
 
 @pytest.mark.parametrize("kind", [torch.nn.ELU, torch.nn.LeakyReLU, torch.nn.Sigmoid, torch.nn.Tanh, torch.nn.Softplus])
