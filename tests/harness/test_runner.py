@@ -203,7 +203,7 @@ def test_the_manifest_tells_what_ran_and_what_it_cost(clean):
     """The manifest has settings, versions, methods, games with their MD5, and the costs of the run."""
     manifest = json.loads((clean.path / "manifest.json").read_text(encoding="utf-8"))
     asked = {"protocol": "ram-v1", "games": "pong,breakout", "methods": "default", "seed": 0}
-    assert asked | {"subjects": list(SUBJECTS), "network": "readout"} == manifest["settings"]
+    assert asked | {"n_seeds": 1, "subjects": list(SUBJECTS), "network": "readout"} == manifest["settings"]
     assert METHODS == [entry["label"] for entry in manifest["methods"]]
     assert ["pong", "breakout"] == [entry["rom_id"] for entry in manifest["games"]]
     assert all(re.fullmatch("[0-9a-f]{32}", entry["rom_md5"]) for entry in manifest["games"])
