@@ -134,6 +134,9 @@ def _measure_state(what: GameState, store: Store, answer: Path) -> str:
         answer_key = store.load(key) if key else None
     except (DamagedFile, OSError) as error:
         warning, answer_key = str(error), None
+    # Convolutions differ between processors: what another one has measured may be another network here.
+    if answer_key and network and network.fingerprint(answer_key.question.frames) != answer_key.question.network_sha256:
+        answer_key = None
     if answer_key is None:
         answer_key = measure_subject(chosen, played, what.state, network)
         warning = (_save(store, key, answer_key) if key else "") or warning
