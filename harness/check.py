@@ -1,25 +1,21 @@
 """`veritari methods check SPEC`: does a method keep the contract? What a plugin author runs first."""
 
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 
-import numpy as np
-
 from games.catalog import game
+from harness.check_program import check_program
+from harness.check_weights import check_weights
 from harness.errors import WrongUsage
+from harness.findings import Findings, Verdict, not_applicable
 from harness.guard import Report
 from harness.manifest import SUBJECTS, MethodEntry
 from harness.networks import network_exclusion
 from harness.plan import describe_methods
 from harness.pool import Limits
-from harness.sanity import N_DRAWS, STILL_ALIKE, CurvePoint, curve_point, depths, follows_weights
-from harness.scores import is_constant
-from harness.trial import Answer, Measured, Trial, ask_randomised, ask_twice, measure_subjects
+from harness.trial import Answer, Measured, Trial, ask_twice, measure_subjects
 from harness.units import Claim
-from harness.work import Asked, Randomisation
+from harness.work import Asked
 from methods.method import Subject
 from oracle.protocol import protocol
 
@@ -28,31 +24,12 @@ UNCHANGED = "leaves its task unchanged"
 SAME = "same answer for the same generator"
 UNTOUCHED = "leaves the global generators alone"
 COUNTED = "measures within its budget"
-DEPENDS = "its map depends on the network's weights"
 # How an error of ours begins, with the requirement that was not kept; any other text is an answer that did not come.
 BROKEN = {"task: ": UNCHANGED, "read: ": UNCHANGED, "network: ": UNCHANGED, "rollouts: ": COUNTED}
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """One requirement of the contract on one task."""
-
-    requirement: str
-    task: str
-    kept: bool
-    detail: str
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What came of a check: the verdicts, and how maps of networks change while weights are randomised."""
-
-    verdicts: tuple[Verdict, ...]
-    randomisation: tuple[CurvePoint, ...] = ()
-
-
 def check_method(spec: str, trial: Trial, limits: Limits) -> Findings:
-    """Describe a method, ask it twice about every output of one game-state, then about networks that forget.
+    """Describe a method, ask it twice about every output of one game-state, then about other programs and networks.
 
     Raises:
         UnknownName: no such game or protocol.
@@ -66,21 +43,17 @@ def check_method(spec: str, trial: Trial, limits: Limits) -> Findings:
     for subject in set(SUBJECTS) - set(entry.subjects):
         reasons[subject] = f"it explains {' and '.join(entry.subjects)}, not {subject}"
     wanted = trial.subjects or tuple(each for each in SUBJECTS if each in entry.subjects)
-    declined = [_not_applicable(f"{trial.rom_id} {each}", reasons[each]) for each in wanted if reasons[each]]
+    declined = [not_applicable(f"{trial.rom_id} {each}", reasons[each]) for each in wanted if reasons[each]]
     measured = measure_subjects(trial, [each for each in wanted if not reasons[each]], limits)
-    declined += [_not_applicable(task, reason) for task, reason in _unmet(measured).items()]
+    declined += [not_applicable(task, reason) for task, reason in _unmet(measured).items()]
     found = _ask(entry, trial.seed, measured, limits)
-    return Findings((described, *declined, *found.verdicts), found.randomisation)
+    return Findings((described, *declined)) + found
 
 
 def _exclusions(trial: Trial) -> dict[Subject, str]:
     played = game(trial.rom_id)
     by_protocol = protocol(trial.protocol_name).exclusion(played)
     return {"machine": by_protocol, "network": by_protocol or network_exclusion(trial.network, played)}
-
-
-def _not_applicable(task: str, reason: str) -> Verdict:
-    return Verdict("applies", task, kept=True, detail=f"not applicable: {reason}")
 
 
 def _unmet(measured: Measured) -> dict[str, str]:
@@ -96,14 +69,13 @@ def _ask(entry: MethodEntry, seed: int, measured: Measured, limits: Limits) -> F
     with tempfile.TemporaryDirectory(prefix="veritari-") as folder:
         tasks = _tasks(entry.spec, seed, measured, Path(folder))
         answers = ask_twice(tasks, limits)
-        verdicts = [verdict for asked, task in tasks.items() for verdict in _verdicts(task, answers[asked])]
-        maps = {
-            asked: claim
-            for asked, (answer, again) in answers.items()
-            if (claim := answer.claim) and again.claim and entry.domain_on(claim.task.subject) == "pixels"
-        }
-        curves = _randomise(maps, tasks, measured.layers, limits)
-    return Findings((*verdicts, *curves.verdicts), curves.randomisation)
+        found = Findings(tuple(verdict for asked, task in tasks.items() for verdict in _verdicts(task, answers[asked])))
+        claims = {asked: claim for asked, (answer, again) in answers.items() if (claim := answer.claim) and again.claim}
+        machine = {asked: claim for asked, claim in claims.items() if claim.task.subject == "machine"}
+        maps = {asked: claim for asked, claim in claims.items() if entry.domain_on(claim.task.subject) == "pixels"}
+        if machine:
+            found += check_program(entry, measured.keys["machine"], machine, tasks, limits)
+        return found + check_weights(maps, tasks, measured.layers, limits)
 
 
 def _tasks(spec: str, seed: int, measured: Measured, folder: Path) -> dict[Asked, str]:
@@ -122,7 +94,7 @@ def _tasks(spec: str, seed: int, measured: Measured, folder: Path) -> dict[Asked
 def _verdicts(task: str, answers: tuple[Answer, Answer]) -> list[Verdict]:
     for report in (answer.report for answer in answers):
         if report.status == "not_applicable":
-            return [_not_applicable(task, report.text)]
+            return [not_applicable(task, report.text)]
         if report.status != "ok":
             requirement = next((each for start, each in BROKEN.items() if report.text.startswith(start)), ANSWERS)
             return [Verdict(requirement, task, kept=False, detail=report.text)]
@@ -150,40 +122,3 @@ def _cost(task: str, report: Report, claim: Claim) -> Verdict:
         return Verdict(COUNTED, task, kept=True, detail=cost)
     uncounted = f"the machine ran {report.n_rollouts}; measure with task.rollout and access='world'"
     return Verdict(COUNTED, task, kept=False, detail=f"{cost}, but {uncounted}")
-
-
-def _randomise(
-    maps: Mapping[Asked, Claim], tasks: Mapping[Asked, str], layers: Sequence[str], limits: Limits
-) -> Findings:
-    """Ask about every map again while the network forgets one layer after the other."""
-    steps = [Randomisation(*step) for step in product(depths(len(layers)), range(N_DRAWS))]
-    answers = ask_randomised(product(maps, steps), limits)
-    curves = [
-        _curve(tasks[asked], claim, layers, {step: answers[asked, step] for step in steps})
-        for asked, claim in maps.items()
-        if steps
-    ]
-    return Findings(
-        tuple(verdict for curve in curves for verdict in curve.verdicts),
-        tuple(point for curve in curves for point in curve.randomisation),
-    )
-
-
-def _curve(task: str, trained: Claim, layers: Sequence[str], answers: Mapping[Randomisation, Answer]) -> Findings:
-    maps: dict[int, list[np.ndarray]] = {}
-    for step, answer in answers.items():
-        if answer.claim is None:
-            reason = f"with random weights down to {layers[step.n_layers - 1]}: {answer.report.text}"
-            return Findings((Verdict(DEPENDS, task, kept=False, detail=reason),))
-        maps.setdefault(step.n_layers, []).append(np.array(answer.claim.values))
-    known = np.array(trained.values)
-    points = tuple(curve_point(trained.task.output, layers[depth - 1], known, maps[depth]) for depth in maps)
-    kept = follows_weights(points[-1], known, maps[max(maps)])
-    detail = _in_short(points) + ("; the map of the trained network is constant" if is_constant(known) else "")
-    return Findings((Verdict(DEPENDS, task, kept=kept, detail=detail),), points)
-
-
-def _in_short(points: Sequence[CurvePoint]) -> str:
-    correlations = " ".join(f"{point.absolute:.2f}" for point in points)
-    layers, limit = f"{points[0].layer} .. {points[-1].layer}", f"kept if the last is below {STILL_ALIKE}"
-    return f"rank correlation {correlations} with random weights down to {layers}; {limit}"

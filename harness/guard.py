@@ -2,9 +2,11 @@
 
 import os
 import resource
+import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,6 +58,16 @@ def prepare_worker(memory_gib: float) -> None:
     limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+@contextmanager
+def ended_after(cpu_seconds: float) -> Iterator[None]:
+    """End this process if the block computes for longer, in C as well: its own default for the signal is to die."""
+    signal.setitimer(signal.ITIMER_VIRTUAL, cpu_seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
 
 
 def sign(answer: Path) -> None:

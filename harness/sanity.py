@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from harness.findings import CurvePoint
 from harness.scores import is_constant, spearman
 
 # Similarities are means over this many draws of the weights: single ones scatter widely where a map is coarse.
@@ -31,16 +32,6 @@ Map = Float[np.ndarray, "*input"]
 class Similarity:
     """Spearman's rank correlation of two maps, of their absolute values and with signs; 1 is the same order."""
 
-    absolute: float
-    signed: float
-
-
-@dataclass(frozen=True)
-class CurvePoint:
-    """How like the map of the trained network those are with random weights from the top down to `layer`."""
-
-    output: str
-    layer: str
     absolute: float
     signed: float
 

@@ -16,6 +16,11 @@ from harness.work import Asked, GameState, Randomisation
 from methods.method import Subject
 from oracle.effects import AnswerKey
 from oracle.readout import NAME as READOUT
+from oracle.scrambled import OtherProgram
+
+# Enough to tell a claim that stays from one that changes; scrambling seeds are tried from 0 on.
+N_PROGRAMS = 4
+MOST_PROGRAMS = 32
 
 Key = TypeVar("Key")
 
@@ -109,6 +114,27 @@ def ask_randomised(
 ) -> dict[tuple[Asked, Randomisation], Answer]:
     """The answers about networks whose top layers have random weights."""
     return answers({each: (work.claim_randomised, each) for each in wanted}, limits)
+
+
+def measure_programs(question_path: str, tells: Callable[[OtherProgram], bool], limits: Limits) -> list[OtherProgram]:
+    """The first `N_PROGRAMS` scrambled programs that run and that `tells` finds telling; fewer if most do not.
+
+    Programs that hang or crash take no more than their worker with them.
+    """
+    found: list[OtherProgram] = []
+    for first in range(0, MOST_PROGRAMS, N_PROGRAMS):
+        tried = range(first, first + N_PROGRAMS)
+        wanted = {program: (work.measure_scrambled, (question_path, program)) for program in tried}
+        ran = [each.content for each in results(wanted, limits).values() if each.report.status == "ok"]
+        found += filter(tells, map(OtherProgram.model_validate_json, ran))
+        if len(found) >= N_PROGRAMS:
+            break
+    return found[:N_PROGRAMS]
+
+
+def ask_scrambled(wanted: Iterable[tuple[Asked, int]], limits: Limits) -> dict[tuple[Asked, int], Answer]:
+    """The answers about the same state under other programs."""
+    return answers({each: (work.claim_scrambled, each) for each in wanted}, limits)
 
 
 def answers(wanted: Mapping[Key, tuple[Callable[..., Report], tuple[Any, ...]]], limits: Limits) -> dict[Key, Answer]:

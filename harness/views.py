@@ -12,8 +12,8 @@ from games.catalog import game as game_of
 from games.errors import unknown_name
 from harness.api import Run
 from harness.board_texts import ONLY_FOR, board_headings, plain_number, printed
-from harness.check import Findings
 from harness.errors import WrongUsage
+from harness.findings import Findings
 from harness.leaderboard import Board, joined
 from harness.manifest import SUBJECTS
 from harness.terminal import bar, print_table, print_text
@@ -35,6 +35,9 @@ SCORE_COLUMNS = [
 ]
 RANDOMISATION = (
     "cascading weight randomisation (Adebayo et al. 2018): rank correlation with the map of the trained network"
+)
+PROGRAMS = (
+    "the same state under other programs (scrambled code): rank correlation of effects and claims with the true ones"
 )
 GAME_COLUMNS = ["subject", "game", "F", "F_content", "F_position", "F_partial", "S", "M", "note"]
 
@@ -264,18 +267,18 @@ def print_game(run: Run, selection: Selection) -> None:
 
 
 def print_findings(found: Findings, *, title: str) -> None:
-    """What a check of a method found: the verdicts, then how its maps of networks change with random weights."""
+    """What a check of a method found: the verdicts, then how its claims change with other programs and weights."""
     print_table(pd.DataFrame([vars(verdict) for verdict in found.verdicts]), title=title)
-    if not found.randomisation:
-        return
-    curves = pd.DataFrame([vars(point) for point in found.randomisation])
-    curves["bar"] = [bar(max(share, 0.0)) for share in curves["absolute"]]
-    print_table(curves, title=RANDOMISATION, n_key_columns=2)
+    for points, title_of_points in ((found.programs, PROGRAMS), (found.randomisation, RANDOMISATION)):
+        if points:
+            table = pd.DataFrame([vars(point) for point in points])
+            table["bar"] = [bar(max(share, 0.0)) for share in table["absolute"]]
+            print_table(table, title=title_of_points, n_key_columns=2)
 
 
 def findings_json(found: Findings) -> str:
-    """The same as JSON; without a network, `randomisation` is empty."""
-    return to_json({"verdicts": [*map(vars, found.verdicts)], "randomisation": [*map(vars, found.randomisation)]})
+    """The same as JSON; without a machine `programs` is empty, without a network `randomisation`."""
+    return to_json({part: [*map(vars, rows)] for part, rows in vars(found).items()})
 
 
 def _shown_causes(view: OutputView) -> str:

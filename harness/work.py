@@ -20,7 +20,7 @@ from games.catalog import Game, game
 from games.errors import UnknownName
 from harness.claims import ask
 from harness.curves import CurveMeter, measure_curves
-from harness.guard import NoRoom, Report, guarded, sign, write
+from harness.guard import NoRoom, Report, ended_after, guarded, sign, write
 from harness.manifest import MethodEntry, NetworkEntry
 from harness.networks import network_for, network_of, source_sha256
 from harness.sanity import parametrised_layers, randomised
@@ -39,10 +39,13 @@ from oracle.network_effects import measure_subject
 from oracle.output import Output
 from oracle.protocol import protocol
 from oracle.readout import save_readout
+from oracle.scrambled import ScrambledRollouts, measure_program
 from oracle.store import Store, store_key
 from oracle.task import Question
 from oracle.verification import fresh_digests, random_interventions, recipe_digests
 
+# A scrambled program that has not reached its state by then is in an endless loop; others take 0.1 s.
+BOOT_SECONDS = 3.0
 # Rows and columns of a screen, for a first look.
 SCREEN = (210, 160)
 
@@ -153,6 +156,20 @@ def _save(store: Store, key: str, answer_key: AnswerKey) -> str:
     return ""
 
 
+def measure_scrambled(question_path: str, program: int, answer: str) -> Report:
+    """Measure the effects of a question's causes under another program; writes an `OtherProgram`."""
+    return guarded(lambda: _measure_scrambled(_question(Path(question_path)), program, Path(answer)))
+
+
+def _measure_scrambled(question: Question, program: int, answer: Path) -> str:
+    sign(answer)
+    played = game(question.game)
+    with ended_after(BOOT_SECONDS):
+        rollouts = ScrambledRollouts(played, program, question.trace, question.ram)
+    write(answer, measure_program(protocol(question.protocol), played, question, rollouts).model_dump_json())
+    return ""
+
+
 class Asked(NamedTuple):
     """What a method is asked: one output of a question."""
 
@@ -182,7 +199,12 @@ def claim_randomised(asked: Asked, randomisation: Randomisation, answer: str) ->
     return guarded(lambda: _claim(asked, Path(answer), randomisation))
 
 
-def _claim(asked: Asked, answer: Path, randomisation: Randomisation | None = None) -> str:
+def claim_scrambled(asked: Asked, program: int, answer: str) -> Report:
+    """As `claim`, about the same state under another program; the method's own seed is the same."""
+    return guarded(lambda: _claim(asked, Path(answer), program=program))
+
+
+def _claim(asked: Asked, answer: Path, randomisation: Randomisation | None = None, program: int | None = None) -> str:
     sign(answer)
     question = _question(Path(asked.question_path))
     output = _output(question, asked.output_name)
@@ -195,7 +217,9 @@ def _claim(asked: Asked, answer: Path, randomisation: Randomisation | None = Non
         network = _forgetful(network, randomisation, asked.run_seed)
     seed_global_generators(seed_of(asked.run_seed, question.game, question.state, output.name, asked.spec))
     before = global_generators()
-    given = ask(question, output, method, world=lambda: world_of(question), run_seed=asked.run_seed, network=network)
+    given = ask(
+        question, output, method, world=lambda: world_of(question, program), run_seed=asked.run_seed, network=network
+    )
     moved = [name for name, state in global_generators().items() if state != before[name]]
     write(answer, given.model_dump_json())
     return _drawn_from(moved) if moved else ""

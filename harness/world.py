@@ -14,6 +14,7 @@ from oracle.intervention import Intervention
 from oracle.network import N_FRAMES, Network
 from oracle.output import Output
 from oracle.rollout import ExactRollouts
+from oracle.scrambled import ScrambledRollouts
 from oracle.state import Trace
 from oracle.task import Question
 
@@ -59,17 +60,25 @@ def build_world(rollouts: ExactRollouts, network: Network | None = None) -> Worl
     return NetworkWorld(rollouts, network) if network else MachineWorld(rollouts, rollouts.run([]).screen)
 
 
-def world_of(question: Question) -> World:
-    """The world of a question's game-state, kept between calls: booting it takes longer than a rollout."""
-    key = (question.game, question.trace, question.network, question.network_sha256)
+def world_of(question: Question, program: int | None = None) -> World:
+    """The world of a question's game-state, kept between calls: booting it takes longer than a rollout.
+
+    With `program` it is the same state under a scrambled program.
+    """
+    key = (question.game, question.trace, question.network, question.network_sha256, program)
     if key not in _kept_worlds:
-        played = game(question.game)
         while len(_kept_worlds) >= WORLDS_KEPT:
             _kept_worlds.pop(next(iter(_kept_worlds)))
-        rollouts = ExactRollouts(lambda: Emulator(played), question.trace)
-        _kept_worlds[key] = build_world(rollouts, network_for(question))
+        _kept_worlds[key] = build_world(_rollouts(question, program), network_for(question))
     return _kept_worlds[key]
 
 
+def _rollouts(question: Question, program: int | None) -> ExactRollouts:
+    played = game(question.game)
+    if program is None:
+        return ExactRollouts(lambda: Emulator(played), question.trace)
+    return ScrambledRollouts(played, program, question.trace, question.ram)
+
+
 # Oldest first.
-_kept_worlds: dict[tuple[str, Trace, str, str], World] = {}
+_kept_worlds: dict[tuple[str, Trace, str, str, int | None], World] = {}

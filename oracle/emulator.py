@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import ale_py
@@ -102,9 +103,12 @@ class Emulator:
         # The default of 0.25 would repeat actions at random.
         self._ale.setFloat("repeat_action_probability", 0.0)
         self._ale.setInt("frame_skip", 1)
-        self._ale.loadROM(path)
+        self._load(path)
         # Only on a fresh interface is this a reproducible start: on a used one, RAM differs in 24 games.
         self._ale.reset_game()
+
+    def _load(self, rom: Path) -> None:
+        self._ale.loadROM(rom)
 
     def act(self, action: int) -> float:
         Emulator.n_frames += 1

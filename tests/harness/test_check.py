@@ -5,8 +5,10 @@ import torch
 
 from games.catalog import game
 from harness import work
-from harness.check import ANSWERS, COUNTED, DEPENDS, SAME, UNCHANGED, UNTOUCHED, Verdict, _curve, check_method
+from harness.check import ANSWERS, COUNTED, SAME, UNCHANGED, UNTOUCHED, check_method
+from harness.check_weights import ON_WEIGHTS, fading
 from harness.errors import WrongUsage
+from harness.findings import Verdict
 from harness.guard import Report
 from harness.pool import Limits
 from harness.trial import Answer, Trial
@@ -42,11 +44,11 @@ def lines(found):
 def test_a_map_of_a_trained_network_fades(name):
     """A map resembles that of the trained network less when all layers are random than when only the head is."""
     found = check(name, "network")
-    assert ["loads and describes itself", *ASKED, *ASKED, DEPENDS, DEPENDS] == [
+    assert ["loads and describes itself", *ASKED, *ASKED, ON_WEIGHTS, ON_WEIGHTS] == [
         each.requirement for each in found.verdicts
     ]
     assert {True} == {each.kept for each in found.verdicts}
-    assert dict.fromkeys(TASKS, True) == kept(found, DEPENDS)
+    assert dict.fromkeys(TASKS, True) == kept(found, ON_WEIGHTS)
     for output in ("readout[13]", "readout[51]"):
         curve = [point for point in found.randomisation if point.output == output]
         assert [point.layer for point in curve] == LAYERS
@@ -62,10 +64,10 @@ def test_a_method_is_checked_on_all_that_it_explains():
 def test_a_method_that_shows_the_input_is_found_out():
     """A map of the input stays as it is, whatever the weights: correlation 1 all along, and not kept."""
     found = check(plugin("maps:shows_input"))
-    assert dict.fromkeys(TASKS, False) == kept(found, DEPENDS)
+    assert dict.fromkeys(TASKS, False) == kept(found, ON_WEIGHTS)
     assert [pytest.approx(1.0)] * 8 == [point.absolute for point in found.randomisation]
     assert (
-        f"{DEPENDS}; {TASKS[0]}; False; rank correlation 1.00 1.00 1.00 1.00 with random weights down to "
+        f"{ON_WEIGHTS}; {TASKS[0]}; False; rank correlation 1.00 1.00 1.00 1.00 with random weights down to "
         in (lines(found)[-2])
     )
 
@@ -73,7 +75,7 @@ def test_a_method_that_shows_the_input_is_found_out():
 def test_a_constant_map_depends_on_nothing():
     """A map that is the same number everywhere has correlation 0 by definition, and still is not kept."""
     found = check(plugin("maps:shows_nothing"))
-    assert dict.fromkeys(TASKS, False) == kept(found, DEPENDS)
+    assert dict.fromkeys(TASKS, False) == kept(found, ON_WEIGHTS)
     assert {(0.0, 0.0)} == {(point.absolute, point.signed) for point in found.randomisation}
     assert lines(found)[-1].endswith("; the map of the trained network is constant")
 
@@ -82,8 +84,8 @@ def test_a_method_that_raises_on_networks_is_found_out():
     """An exception on the network is a failed verdict per output, without a curve; the machine's verdicts stand."""
     found = check(plugin("maps:fails_on_networks"))
     expected = {"pong ram[54]": True, "pong changed_pixels": True, TASKS[0]: False, TASKS[1]: False}
-    assert (expected, {}, ()) == (kept(found, ANSWERS), kept(found, DEPENDS), found.randomisation)
-    assert f"{ANSWERS}; {TASKS[1]}; False; ValueError: expected RAM, got a picture" == lines(found)[-1]
+    assert (expected, {}, ()) == (kept(found, ANSWERS), kept(found, ON_WEIGHTS), found.randomisation)
+    assert f"{ANSWERS}; {TASKS[1]}; False; ValueError: expected RAM, got a picture" in lines(found)
 
 
 def test_a_method_that_remembers_is_found_out():
@@ -95,7 +97,7 @@ def test_a_method_that_remembers_is_found_out():
 def test_read_and_network_are_randomised_together():
     """A method that compares `task.read` with `task.network` finds them equal, trained or random."""
     found = check(plugin("maps:compares_networks"))
-    assert dict.fromkeys(TASKS, True) == kept(found, DEPENDS)
+    assert dict.fromkeys(TASKS, True) == kept(found, ON_WEIGHTS)
 
 
 def test_a_draw_decides_the_weights():
@@ -121,14 +123,14 @@ def answered(*values):
 def curve(trained, random):
     """The findings on a network of two layers, one draw each."""
     steps = {work.Randomisation(n_layers, 0): answer for n_layers, answer in enumerate(random, start=1)}
-    return _curve("pong network y", trained.claim, ["head", "body"], steps)
+    return fading("pong network y", trained.claim, ["head", "body"], steps)
 
 
 def test_all_layers_decide_not_the_first():
     """A constant map is judged by what it is when every layer is random, not when only the head is."""
     constant, other = answered(1.0, 1.0), answered(1.0, 2.0)
-    assert [False] == list(kept(curve(constant, [other, constant]), DEPENDS).values())
-    assert [True] == list(kept(curve(constant, [constant, other]), DEPENDS).values())
+    assert [False] == list(kept(curve(constant, [other, constant]), ON_WEIGHTS).values())
+    assert [True] == list(kept(curve(constant, [constant, other]), ON_WEIGHTS).values())
 
 
 def test_an_answer_that_fails_on_random_weights_is_told():
@@ -136,15 +138,15 @@ def test_an_answer_that_fails_on_random_weights_is_told():
     fails = Answer(Report("failed", "ValueError: no such network", 0.0), None)
     found = curve(answered(1.0, 2.0), [answered(2.0, 1.0), fails])
     expected = Verdict(
-        DEPENDS, "pong network y", False, "with random weights down to body: ValueError: no such network"
+        ON_WEIGHTS, "pong network y", False, "with random weights down to body: ValueError: no such network"
     )
     assert ((expected,), ()) == (found.verdicts, found.randomisation)
 
 
-def test_a_claim_per_cause_has_no_curve():
+def test_a_claim_per_cause_has_nofading():
     """A method that measures on the machine gives no map of a network, so nothing is randomised."""
     found = check(plugin("maps:measures_causes"))
-    assert (dict.fromkeys(TASKS, True), {}, ()) == (kept(found, ANSWERS), kept(found, DEPENDS), found.randomisation)
+    assert (dict.fromkeys(TASKS, True), {}, ()) == (kept(found, ANSWERS), kept(found, ON_WEIGHTS), found.randomisation)
 
 
 @pytest.mark.parametrize(
@@ -167,10 +169,10 @@ def test_a_network_of_the_user_is_checked():
     assert [("player_x", "linear"), ("player_x", "the network itself")] == [
         (point.output, point.layer) for point in found.randomisation
     ]
-    assert {"pong network player_x": True} == kept(found, DEPENDS)
+    assert {"pong network player_x": True} == kept(found, ON_WEIGHTS)
 
 
-def test_a_network_without_weights_has_no_curve():
+def test_a_network_without_weights_has_nofading():
     """Where there is nothing to randomise, the contract is checked and no more."""
     found = check("vanilla_gradient", "network", network=f"{PLUGINS}/networks.py:weightless")
     assert ASKED == [each.requirement for each in found.verdicts[1:]]

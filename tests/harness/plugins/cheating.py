@@ -122,3 +122,10 @@ def asks_the_kernel(task, *, generator):
 def mistakes_its_domain(task, *, generator):
     """Declares one number per byte, and gives one per cause."""
     return torch.ones(len(task.causes))
+
+
+@method("repeats_ram", domain="ram", family="perturbation", access="world", source="none")
+def repeats_ram(task, *, generator):
+    """Measures, and then claims what RAM holds."""
+    task.rollout([])
+    return task.ram
