@@ -28,25 +28,18 @@ def check_program(
 ) -> Findings:
     """A verdict per claim about the machine, and how like the claims under each program are."""
     path = Path(next(iter(claims)).question_path)
-    names = [output.name for output in key.question.outputs]
-    programs = measure_programs(str(path), lambda program: any(map(_tells, _alike(key, program))), limits)
-    wanted: dict[Asked, dict[int, tuple[Asked, int]]] = {asked: {} for asked in claims}
-    alike: dict[int, list[float]] = {}
-    for program in programs:
-        alike[program.program] = _alike(key, program)
-        scrambled = path.with_name(f"program-{program.program}.npz")
-        scrambled.write_bytes(program.question(key.question).to_bytes())
-        for asked in claims:
-            if _tells(alike[program.program][names.index(asked.output_name)]):
-                there = asked._replace(question_path=str(scrambled))
-                wanted[asked][program.program] = (there, program.program)
+    telling = measure_programs(str(path), lambda program: _changed(key, program), limits)
+    wanted = {
+        asked: {each: (_put_under(asked, key, each, path), each.program) for each in telling.get(asked.output_name, ())}
+        for asked in claims
+    }
     answers = ask_scrambled([each for there in wanted.values() for each in there.values()], limits)
     found = [
         compared(
             tasks[asked],
             claim,
-            {program: alike[program][names.index(asked.output_name)] for program in wanted[asked]},
-            {program: answers[there] for program, there in wanted[asked].items()},
+            {each.program: _alike(key, each)[asked.output_name] for each in wanted[asked]},
+            {each.program: answers[there] for each, there in wanted[asked].items()},
             measures=entry.access == "world",
         )
         for asked, claim in claims.items()
@@ -54,13 +47,24 @@ def check_program(
     return sum(found, Findings(()))
 
 
-def _alike(key: AnswerKey, program: OtherProgram) -> list[float]:
+def _put_under(asked: Asked, key: AnswerKey, program: OtherProgram, path: Path) -> Asked:
+    """The same about the question of another program, whose file is written beside that of the true one."""
+    scrambled = path.with_name(f"program-{program.program}.npz")
+    scrambled.write_bytes(program.question(key.question).to_bytes())
+    return asked._replace(question_path=str(scrambled))
+
+
+def _alike(key: AnswerKey, program: OtherProgram) -> dict[str, float]:
     """How like the effects under two programs are, per output."""
-    return [similarity(known, program.effects_on(output)).absolute for output, known in enumerate(key.effects)]
+    return {
+        output.name: similarity(known, program.effects_on(row)).absolute
+        for row, (output, known) in enumerate(zip(key.question.outputs, key.effects, strict=True))
+    }
 
 
-def _tells(alike: float) -> bool:
-    return alike < STILL_ALIKE
+def _changed(key: AnswerKey, program: OtherProgram) -> list[str]:
+    """The outputs on which the effects are others: there a program can tell."""
+    return [output for output, alike in _alike(key, program).items() if alike < STILL_ALIKE]
 
 
 def compared(
@@ -93,4 +97,4 @@ def _in_short(points: Sequence[ProgramPoint], *, measures: bool) -> str:
         if measures
         else "it reads and measures nothing, so it explains the look-up, not the program"
     )
-    return f"rank correlation {correlations} under {len(points)} other programs; {limit}"
+    return f"rank correlation {correlations} under other programs; {limit}"

@@ -17,6 +17,7 @@ from methods.method import Subject
 from oracle.effects import AnswerKey
 from oracle.readout import NAME as READOUT
 from oracle.scrambled import OtherProgram
+from oracle.task import Question
 
 # Enough to tell a claim that stays from one that changes; scrambling seeds are tried from 0 on.
 N_PROGRAMS = 4
@@ -116,20 +117,27 @@ def ask_randomised(
     return answers({each: (work.claim_randomised, each) for each in wanted}, limits)
 
 
-def measure_programs(question_path: str, tells: Callable[[OtherProgram], bool], limits: Limits) -> list[OtherProgram]:
-    """The first `N_PROGRAMS` scrambled programs that run and that `tells` finds telling; fewer if most do not.
+def measure_programs(
+    question_path: str, outputs_it_tells: Callable[[OtherProgram], Iterable[str]], limits: Limits
+) -> dict[str, list[OtherProgram]]:
+    """For each output the first `N_PROGRAMS` scrambled programs that run and tell about it; fewer where most do not.
 
-    Programs that hang or crash take no more than their worker with them.
+    `outputs_it_tells` says about which outputs a program tells. One that hangs or crashes takes its worker with it, and
+    no more. An output that no program tells about is left out, after `MOST_PROGRAMS` were tried.
     """
-    found: list[OtherProgram] = []
+    telling: dict[str, list[OtherProgram]] = {}
+    n_outputs = len(Question.from_bytes(Path(question_path).read_bytes(), question_path).outputs)
     for first in range(0, MOST_PROGRAMS, N_PROGRAMS):
         tried = range(first, first + N_PROGRAMS)
         wanted = {program: (work.measure_scrambled, (question_path, program)) for program in tried}
-        ran = [each.content for each in results(wanted, limits).values() if each.report.status == "ok"]
-        found += filter(tells, map(OtherProgram.model_validate_json, ran))
-        if len(found) >= N_PROGRAMS:
+        for report, content in results(wanted, limits).values():
+            if report.status == "ok":
+                program = OtherProgram.model_validate_json(content)
+                for output in outputs_it_tells(program):
+                    telling.setdefault(output, []).append(program)
+        if len(telling) == n_outputs and min(map(len, telling.values())) >= N_PROGRAMS:
             break
-    return found[:N_PROGRAMS]
+    return {output: programs[:N_PROGRAMS] for output, programs in telling.items()}
 
 
 def ask_scrambled(wanted: Iterable[tuple[Asked, int]], limits: Limits) -> dict[tuple[Asked, int], Answer]:

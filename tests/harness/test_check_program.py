@@ -10,7 +10,7 @@ from harness.check_program import ON_PROGRAM, compared
 from harness.findings import ProgramPoint, Verdict
 from harness.guard import Report, ended_after
 from harness.pool import Job, Limits, run_jobs
-from harness.trial import Answer, Trial, answers, measure_programs
+from harness.trial import MOST_PROGRAMS, Answer, Trial, answers, measure_programs
 from harness.units import Claim, TaskId
 from oracle.effects import measure
 from oracle.protocol import protocol
@@ -56,7 +56,7 @@ def test_a_look_up_stays_and_is_told_so():
     verdict = verdicts["pong ram[54]"]
     assert verdict.kept
     assert verdict.detail == (
-        "rank correlation 1.00 1.00 1.00 1.00 under 4 other programs; "
+        "rank correlation 1.00 1.00 1.00 1.00 under other programs; "
         "it reads and measures nothing, so it explains the look-up, not the program"
     )
     alike = [(point.absolute, point.signed) for point in points if point.output == "ram[54]"]
@@ -68,16 +68,26 @@ def test_a_method_that_only_pretends_to_measure_is_found_out():
     """It runs rollouts and then claims what RAM holds: the same under every program."""
     verdicts, _ = check(plugin("cheating:repeats_ram"))
     assert dict.fromkeys(TASKS, False) == {task: verdict.kept for task, verdict in verdicts.items()}
-    assert verdicts[TASKS[0]].detail.endswith("1.00 under 4 other programs; kept if their mean is below 0.9")
+    assert verdicts[TASKS[0]].detail.endswith("1.00 under other programs; kept if their mean is below 0.9")
 
 
 @ale
 def test_programs_that_hang_or_draw_nothing_are_passed_over(question):
-    """The first four that tell, in the order of their seeds; the same ones each time."""
-    found = measure_programs(str(question), lambda _: True, LIMITS)
-    assert [1, 4, 6, 7] == [each.program for each in found]
-    fewer = measure_programs(str(question), lambda program: program.program == 6, LIMITS)
-    assert found[2:3] == fewer
+    """Of each output the first four that tell about it, in the order of their seeds; the same ones each time."""
+    told = {1: ["a"], 4: ["a", "b"], 6: ["b"], 7: ["a"], 9: ["a", "b"], 12: ["a", "b"], 15: ["a"]}
+    found = measure_programs(str(question), lambda program: told.get(program.program, []), LIMITS)
+    assert {"a": [1, 4, 7, 9], "b": [4, 6, 9, 12]} == {
+        output: [each.program for each in programs] for output, programs in found.items()
+    }
+
+
+@ale
+def test_an_output_that_no_program_tells_about_is_left_out(question):
+    """After all seeds were tried."""
+    asked = set()
+    found = measure_programs(str(question), lambda program: asked.add(program.program) or (["a"]), LIMITS)
+    assert ["a"] == list(found)
+    assert max(asked) >= MOST_PROGRAMS - 4
 
 
 @ale
