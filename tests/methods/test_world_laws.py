@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from games.catalog import game
+from games.catalog import game, game_sets
 from methods.counterfactual import Counterfactual
 from methods.extremal_perturbation import ExtremalPerturbation
 from methods.finite_difference import FiniteDifference
@@ -210,7 +210,7 @@ def test_occlusion_is_the_oracle_s_on_the_toy(output):
 
 
 @pytest.mark.ale
-@pytest.mark.parametrize("name", ["pong", "breakout"])
+@pytest.mark.parametrize("name", game_sets()["core"])
 def test_occlusion_is_the_oracle_s(name):
     """In real games, occlusion is the signed effect of every `occlude` cause, and 0 on bytes without a name."""
     key = measure(protocol("ram-v1"), game(name), 0)
