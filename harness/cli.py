@@ -11,6 +11,7 @@ from games.errors import BrokenTable, UnknownName, UnsupportedRom, VeritariError
 from harness.cli_catalogue import games_app, methods_app, readouts_app
 from harness.errors import BadRun, CannotWrite, Interrupted, WrongUsage
 from harness.options import (
+    DEFAULT_PROTOCOL,
     FAILED,
     INTERRUPTED,
     WRONG_USAGE,
@@ -18,9 +19,11 @@ from harness.options import (
     Json,
     Memory,
     NetworkSpec,
+    Overrides,
     ProtocolName,
     RunPath,
     Seed,
+    States,
     Timeout,
     Workers,
 )
@@ -68,7 +71,9 @@ def options(
 def run(
     context: typer.Context,
     *,
-    protocol: ProtocolName = "ram-v1",
+    protocol: ProtocolName = DEFAULT_PROTOCOL,
+    states: States = None,
+    overrides: Overrides = None,
     games: Games = "scored",
     methods: Annotated[
         str,
@@ -104,12 +109,13 @@ def run(
     with Bar() as progress:
         progress.wait("starting")
         from harness import api, views
+        from harness.protocols import chosen_protocol
 
         if resume:
             finished = api.resume(resume, workers=workers, retry_failed=retry_failed, store=store, progress=progress)
         else:
             finished = api.run(
-                protocol=protocol,
+                protocol=chosen_protocol(protocol, states=states, overrides=overrides or ()),
                 games=games,
                 methods=methods,
                 subject=subject,
@@ -137,9 +143,26 @@ def _require_settings_fit(context: typer.Context, *, resume: Path | None, retry_
         raise WrongUsage("--retry-failed: expected with --resume RUN; add it")
     if not resume:
         return
-    settings = ("protocol", "games", "methods", "subject", "network", "seed", "seeds", "out", "timeout", "memory")
+    settings = (
+        "protocol",
+        "states",
+        "overrides",
+        "games",
+        "methods",
+        "subject",
+        "network",
+        "seed",
+        "seeds",
+        "out",
+        "timeout",
+        "memory",
+    )
     sources = {name: context.get_parameter_source(name) for name in settings}
-    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    given = [
+        "set" if name == "overrides" else name
+        for name, source in sources.items()
+        if source is not None and source.name == "COMMANDLINE"
+    ]
     if given:
         raise WrongUsage(
             f"--resume: expected the settings of its manifest, got --{', --'.join(given)} as well; leave them out"
@@ -249,7 +272,7 @@ def rescore(run_path: RunPath, *, json: Json = False) -> None:
 def verify(
     *,
     games: Games = "scored",
-    protocol: ProtocolName = "ram-v1",
+    protocol: ProtocolName = DEFAULT_PROTOCOL,
     interventions: Annotated[
         int, typer.Option(min=1, help="Interventions per game; half of them write 2 to 128 bytes.")
     ] = 50,

@@ -5,7 +5,18 @@ from typing import Annotated
 
 import typer
 
-from harness.options import FAILED, Games, Json, Memory, NetworkSpec, ProtocolName, Seed, Timeout, Workers
+from harness.options import (
+    DEFAULT_PROTOCOL,
+    FAILED,
+    Games,
+    Json,
+    Memory,
+    NetworkSpec,
+    ProtocolName,
+    Seed,
+    Timeout,
+    Workers,
+)
 
 methods_app = typer.Typer(no_args_is_help=True, help="List methods, start a new one, and check one.")
 readouts_app = typer.Typer(no_args_is_help=True, help="Train the networks that are explained, and list them.")
@@ -17,14 +28,18 @@ def methods_list(*, json: Json = False) -> None:
     """The registered methods and the controls."""
     import pandas as pd
 
-    from harness.controls import CONTROL_ENTRIES
+    from harness.controls import control_entries
     from harness.plan import describe_methods, method_specs
     from harness.pool import Limits
     from harness.terminal import print_table, print_text
     from harness.views import to_json
+    from oracle.protocol import protocol
 
     columns = ["label", "title", "family", "subjects", "access", "domain", "parameters", "source", "broken"]
-    entries = (*describe_methods(method_specs("all"), Limits(1, 120.0, 4.0)), *CONTROL_ENTRIES)
+    entries = (
+        *describe_methods(method_specs("all"), Limits(1, 120.0, 4.0)),
+        *control_entries(protocol(DEFAULT_PROTOCOL)),
+    )
     table = pd.DataFrame([entry.model_dump() for entry in entries])[columns]
     if json:
         print_text(to_json(table))
@@ -68,7 +83,7 @@ def methods_check(
         str, typer.Argument(help="A registered name, path/file.py:name or package.module:name(parameter=1).")
     ],
     *,
-    protocol: ProtocolName = "ram-v1",
+    protocol: ProtocolName = DEFAULT_PROTOCOL,
     game: Annotated[str, typer.Option(help="The game it is asked about.")] = "pong",
     subject: Annotated[
         str | None,

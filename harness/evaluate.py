@@ -44,7 +44,7 @@ def evaluate(
     for output, effect in zip(question.outputs, np.abs(answer_key.effects), strict=True):
         answer = ask(question, output, method, world=lambda: world, run_seed=seed, network=network)
         domain, signed = method.declaration.domain_on(question.subject), method.declaration.signed
-        claim = on_causes(answer, answer_key.moved, domain=domain, signed=signed)
-        curves = measure_curves(CurveMeter(world, output, question.causes), claim)
+        claim = on_causes(answer, answer_key.movement, domain=domain, signed=signed)
+        curves = measure_curves(CurveMeter(world, output, question.causes), claim, protocol, seed=seed)
         version, size = protocol.score_version, answer_key.movement
         yield output, grade(claim, effect, curves, version=version, seed=seed, size=size)

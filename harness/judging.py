@@ -1,15 +1,17 @@
 """What the judge keeps of a task, and what it believes of the answers that processes leave."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 from pydantic import ValidationError
 
 from harness.controls import Truth
 from harness.guard import Report
 from harness.units import Claim, Curves, Status
+from oracle.effects import AnswerKey
 from oracle.task import Question
 
 # A claim of a few hundred numbers is some kilobytes, a map of two frames some hundred; what is far larger is neither.
@@ -20,25 +22,40 @@ LARGEST_NUMBER = 1e30
 
 @dataclass(frozen=True)
 class ScoredState:
-    """What the judge keeps of a game-state: the question, |effect| per output and cause, y of the reference run.
-
-    Of a network also how each cause moves its input.
-    """
+    """What the judge keeps of a game-state while methods are asked: the question; effects stay in their file."""
 
     question: Question
-    effects: Float[np.ndarray, "output cause"]
-    references: Float[np.ndarray, " output"]
-    moved: Float[np.ndarray, "cause *input"] | None
+    answer_key: Callable[[], AnswerKey]
+
+    @cached_property
+    def archive(self) -> bytes:
+        """The question as a file, which is written anew for every method: nobody finds it changed by another."""
+        return self.question.to_bytes()
 
 
 @dataclass(frozen=True)
 class JudgedTask:
     """One output of a game-state and one method's claim on it, which may be still to be made."""
 
-    question: Question
-    truth: Truth
-    reference: float
+    state: ScoredState
+    row: int
     claim: Claim
+
+    @property
+    def question(self) -> Question:
+        return self.state.question
+
+    @property
+    def truth(self) -> Truth:
+        """What the answer key says of it, read from its file."""
+        key = self.state.answer_key()
+        claims = {name: claims[self.row] for name, claims in key.controls.items()}
+        return Truth(np.abs(key.effects[self.row]), key.movement, claims)
+
+    @property
+    def reference(self) -> float:
+        """y of the reference run."""
+        return float(self.state.answer_key().reference_value[self.row])
 
     @property
     def curves(self) -> Curves:

@@ -7,9 +7,19 @@ import typer
 
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
+# Said here again, since the oracle takes long to import.
+DEFAULT_PROTOCOL = "ram-v1"
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Games = Annotated[str, typer.Option(help="A set (core, scored, all) or games, separated by commas.")]
-ProtocolName = Annotated[str, typer.Option("--protocol", help="How states, causes and outputs are chosen.")]
+ProtocolName = Annotated[
+    str, typer.Option("--protocol", help="How states, causes and outputs are chosen: ram-v2, ram-v1, or a TOML file.")
+]
+States = Annotated[int | None, typer.Option("--states", min=1, help="States per game; 4 under ram-v2.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=NUMBER", help="Another value of a parameter of the protocol; may be repeated."),
+]
 Workers = Annotated[int | None, typer.Option(min=1, help="Worker processes; as many as there are cores if not given.")]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds that one unit of work may take.")]
 Memory = Annotated[float, typer.Option(min=0.5, help="GiB of address space that a worker may take.")]

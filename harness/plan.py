@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from games.catalog import Game, select_games
 from games.errors import unknown_name
 from harness import work
-from harness.controls import CONTROL_ENTRIES, CONTROLS
+from harness.controls import CONTROLS, control_entries
 from harness.errors import BadRun, WrongUsage
 from harness.manifest import (
     FORMAT_VERSION,
@@ -56,7 +56,7 @@ def plan_run(settings: Settings, limits: Limits) -> Manifest:
         raise WrongUsage(f"games: expected one that {chosen.name} can ask about, got none ({reasons}); choose others")
     network = describe_network(settings, games, limits)
     described = describe_methods(method_specs(settings.methods), limits)
-    methods = (*_contestants(described, settings), *CONTROL_ENTRIES)
+    methods = (*_contestants(described, settings), *control_entries(chosen))
     commit, dirty = git_state()
     return Manifest(
         format_version=FORMAT_VERSION,

@@ -25,7 +25,8 @@ def direct_footprints(fresh_machine: Callable[[], Machine], question: Question) 
         reference = rollouts.film([], N_FRAMES)
 
         def changed(cause: Cause) -> Bool[np.ndarray, "row column"]:
-            return changed_pixels(rollouts.film([cause.intervention], N_FRAMES), reference)
+            films = [rollouts.film([intervention], N_FRAMES) for intervention in cause.interventions]
+            return np.asarray(np.logical_or.reduce([changed_pixels(film, reference) for film in films]))
 
         masks = [changed(cause) for cause in question.causes]
         return np.array(masks, dtype=np.bool_).reshape(len(masks), *reference.last.screen.shape)

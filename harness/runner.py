@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from harness import work
-from harness.controls import CONTROLS, Truth
+from harness.controls import CONTROLS
 from harness.errors import BadRun
 from harness.guard import Report
 from harness.judging import JudgedTask, ScoredState, believed_claim, believed_curves, failure
@@ -29,6 +30,10 @@ from harness.units import UNANSWERED, Claim, Curves, OracleOutcome, task_id
 from oracle.effects import AnswerKey
 from oracle.errors import DamagedFile
 from oracle.task import Question
+
+
+# Answer keys that the judge has in memory at a time.
+STATES_KEPT = 4
 
 
 @runtime_checkable
@@ -158,20 +163,20 @@ class Runner:
             return None
 
     def _read_scored_states(self) -> Iterator[ScoredState]:
+        # A method's tasks stand in the order of the states: more than a few need not be kept.
+        answer_key = lru_cache(maxsize=STATES_KEPT)(self.directory.answer_key)
         for outcome in self._game_states():
             stored = self.directory.unit(outcome)
             if stored is not None and stored.status == "ok":
-                answer_key = self.directory.answer_key(outcome.subject, outcome.game, outcome.state)
-                effects, references = np.abs(answer_key.effects), answer_key.reference_value
-                moved = answer_key.moved if outcome.subject == "network" else None
-                yield ScoredState(answer_key.question, effects, references, moved)
+                where = (outcome.subject, outcome.game, outcome.state)
+                yield ScoredState(answer_key(*where).question, partial(answer_key, *where))
 
     # --- the methods --------------------------------------------------------------------------------------------
 
     def _write_questions(self) -> None:
         """One file per game-state that holds what a method may know: workers are given nothing else."""
         for state in self._states:
-            self._question_path(state.question).write_bytes(state.question.to_bytes())
+            self._question_path(state.question).write_bytes(state.archive)
 
     def _question_path(self, question: Question) -> Path:
         return self._scratch / f"question-{question.subject}-{question.game}-{question.state}.npz"
@@ -200,13 +205,12 @@ class Runner:
 
     def _tasks_of(self, entry: MethodEntry) -> Iterator[JudgedTask]:
         for state in self._states:
-            question = state.question
-            if question.subject not in entry.subjects:
+            if state.question.subject not in entry.subjects:
                 continue
-            for output, effect, reference in zip(question.outputs, state.effects, state.references, strict=True):
+            for row, output in enumerate(state.question.outputs):
                 for repeat in self.manifest.repeats(entry):
-                    claim = Claim(task=task_id(question, output, repeat), method=entry.label, status="ok")
-                    yield JudgedTask(question, Truth(effect, state.moved), float(reference), claim)
+                    claim = Claim(task=task_id(state.question, output, repeat), method=entry.label, status="ok")
+                    yield JudgedTask(state, row, claim)
 
     def _ask_in_workers(self, entry: MethodEntry) -> None:
         jobs: dict[Job, tuple[JudgedTask, Path]] = {}
@@ -239,14 +243,14 @@ class Runner:
 
     def _projected(self, entry: MethodEntry, task: JudgedTask, report: Report, answer: Path) -> Claim:
         """The claim per cause of what a worker left; a pixel map is kept beside it."""
-        moved, domain = task.truth.moved, entry.domain_on(task.question.subject)
-        if moved is None or domain != "pixels":
+        frames, domain = task.question.frames, entry.domain_on(task.question.subject)
+        if domain != "pixels":
             return believed_claim(task.claim, report, answer, len(task.question.causes))
-        given = believed_claim(task.claim, report, answer, moved[0].size, is_map=True)
+        given = believed_claim(task.claim, report, answer, frames.size, is_map=True)
         if given.status != "ok":
             return given
-        self.directory.write_map(given, np.array(given.values).reshape(moved.shape[1:]))
-        return on_causes(given, moved, domain=domain, signed=entry.signed)
+        self.directory.write_map(given, np.array(given.values).reshape(frames.shape))
+        return on_causes(given, task.truth.movement, domain=domain, signed=entry.signed)
 
     # --- the curves ---------------------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ from methods.method import BadMethod, Method
 from methods.registry import NameTaken, resolve
 from methods.spec import BadSpec
 from oracle import readout_training
-from oracle.effects import AnswerKey
+from oracle.effects import AnswerKey, live_trace
 from oracle.emulator import Emulator
 from oracle.errors import DamagedFile
 from oracle.network import N_FRAMES, Network
@@ -243,8 +243,12 @@ def curves(question_path: str, claim_path: str, answer: str) -> Report:
 
 def _curves(question_path: Path, claim_path: Path, answer: Path) -> str:
     given = Claim.model_validate_json(claim_path.read_bytes())
-    output = _output(_question(question_path), given.task.output)
-    write(answer, measure_curves(_meter(question_path, output), given).model_dump_json())
+    question = _question(question_path)
+    output = _output(question, given.task.output)
+    # Ties fall as the claim's own task decides, whatever else is measured here.
+    seed = seed_of(given.task.repeat, question.protocol, question.game, question.state, output.name, given.method)
+    meter = _meter(question_path, output)
+    write(answer, measure_curves(meter, given, protocol(question.protocol), seed=seed).model_dump_json())
     return ""
 
 
@@ -267,7 +271,7 @@ def _digests(what: Verification, side: str, answer: Path) -> str:
     generator = np.random.default_rng(seed_of(what.seed, "verify", what.protocol, what.rom_id))
     sequence = random_interventions(what.n_interventions, generator=generator)
     run_sequence = {"recipe": recipe_digests, "fresh": fresh_digests}[side]
-    found = run_sequence(lambda: Emulator(played), protocol(what.protocol).trace(played, 0), sequence)
+    found = run_sequence(lambda: Emulator(played), live_trace(protocol(what.protocol), played, 0), sequence)
     write(answer, json.dumps([[each.ram, each.screen] for each in found]))
     return ""
 

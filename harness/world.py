@@ -12,7 +12,7 @@ from harness.networks import network_for
 from oracle.emulator import Emulator
 from oracle.intervention import Intervention
 from oracle.network import N_FRAMES, Network
-from oracle.output import Output
+from oracle.output import Finals, Output
 from oracle.rollout import ExactRollouts
 from oracle.scrambled import ScrambledRollouts
 from oracle.state import Trace
@@ -39,8 +39,8 @@ class MachineWorld:
 
     def value(self, output: Output, interventions: Sequence[Intervention]) -> float:
         final = self.rollouts.run(interventions)
-        changed = final.screen != self.reference_screen
-        return float(output.values(final.ram[np.newaxis], changed[np.newaxis])[0])
+        finals = Finals(final.ram[np.newaxis], final.screen[np.newaxis], self.reference_screen)
+        return float(output.values(finals)[0])
 
 
 @dataclass(frozen=True)

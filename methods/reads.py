@@ -77,8 +77,14 @@ def build_read(question: Question, output: Output, kind: ReadKind) -> torch.nn.M
     """The read of one output; `kind` is `sampler` or `hard`, which differ in the position regime only."""
     if output.ram_address is not None:
         return OneHotRead(len(question.ram), output.ram_address)
-    smooth = SamplerRead(question.geometry) if question.geometry else EmptyRead()
+    smooth = _smooth_read(question, output)
     return HardRead(smooth) if kind == "hard" else smooth
+
+
+def _smooth_read(question: Question, output: Output) -> torch.nn.Module:
+    if output.template is not None:
+        return TemplateRead(output.template)
+    return SamplerRead(question.geometry) if question.geometry else EmptyRead()
 
 
 class NetworkRead(torch.nn.Module):

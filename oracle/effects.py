@@ -2,25 +2,30 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Float32, UInt8
+from jaxtyping import Bool, Float, UInt8
 from pydantic import BaseModel, ConfigDict
 
 from games.catalog import Game
 from oracle.archive import naming_damage, pack, unpack
 from oracle.emulator import Emulator, Machine, Snapshot, silenced_stderr
 from oracle.errors import DegenerateTask, InvalidState, NotDeterministic
+from oracle.intervention import Intervention
+from oracle.movement import Movement
 from oracle.output import Output, Regime
 from oracle.protocol import AuditProtocol
-from oracle.responses import Responses, respond
+from oracle.removals import Removals, Values
+from oracle.responses import Responses, finals_of, respond
 from oracle.rollout import ExactRollouts, replay
-from oracle.task import Question, SamplerGeometry
+from oracle.state import Trace
+from oracle.task import Question
 
 # Part of every store key: raise it with any change that could alter an effect.
-ORACLE_VERSION = 3
+ORACLE_VERSION = 4
 
 
 class AnswerKey(BaseModel):
@@ -29,11 +34,15 @@ class AnswerKey(BaseModel):
     Attributes:
         exclusion: why nothing of this game-state is scored; empty if it is.
         unmet: regimes that the explained network has no output for, with the reason.
-        effects: y(do(cause)) - y(reference), signed, in units of each output.
-        final_ram: RAM at the horizon after each cause.
-        footprints: pixels that each cause changes within the horizon.
+        effects: of each cause on each output, in units of the output: y(do(u := v)) - y(reference), signed, where a
+            cause has one do-value v; the mean of its absolute value where it has several.
+        final_ram: RAM at the horizon after each do-value, those of a cause beside each other.
+        footprints: pixels that each cause changes within the horizon, after any of its do-values.
         reference_value: y of the reference run, per output.
-        moved: of subject `network`, x(do(cause)) - x(reference) in the network's input; empty for the machine.
+        controls: claims of the protocol's own controls, by name.
+        reference_curves: what deletion and insertion are compared with, by name; see `oracle.removals`. Empty where
+            a protocol compares with nothing.
+        movement: of subject `network`, how each do-value moves the network's input; None for the machine.
         reference_ram, reference_screen: the reference run at the horizon.
         reference_hash: SHA-256 over the reference run; equal hashes, equal worlds.
         flags: what else happened while a cause was measured, see `Responses`.
@@ -51,25 +60,23 @@ class AnswerKey(BaseModel):
     flags: tuple[str, ...]
     effects: Float[np.ndarray, "output cause"]
     reference_value: Float[np.ndarray, " output"]
-    moved: Float32[np.ndarray, "cause *input"]
-    final_ram: UInt8[np.ndarray, "cause byte"]
+    controls: dict[str, Float[np.ndarray, "output cause"]] = {}
+    reference_curves: dict[str, Float[np.ndarray, "output curve *order step"]] = {}
+    movement: Movement | None = None
+    final_ram: UInt8[np.ndarray, "rollout byte"]
     footprints: Bool[np.ndarray, "cause row column"]
     reference_ram: UInt8[np.ndarray, " byte"]
     reference_screen: UInt8[np.ndarray, "row column"]
 
-    @property
-    def movement(self) -> Float[np.ndarray, " cause"] | None:
-        """How much each cause moves the network's input, sum of |dx|; None for the machine."""
-        if self.question.subject == "machine":
-            return None
-        return np.asarray(np.abs(self.moved, dtype=np.float64).reshape(len(self.moved), -1).sum(axis=1))
-
     def to_bytes(self) -> bytes:
         """The archive of this answer key: plain values as JSON, arrays beside them."""
-        values = json.loads(self.model_dump_json(exclude=_ARRAYS))
+        values = json.loads(self.model_dump_json(exclude=_ARRAYS | set(_NAMED_ARRAYS) | {"movement"}))
         arrays = {name: getattr(self, name) for name in sorted(_ARRAYS - {"footprints"})}
-        packed = np.packbits(self.footprints, axis=2)
-        return pack(values, {**arrays, "footprints": packed, **self.question.arrays()})
+        arrays["footprints"] = np.packbits(self.footprints, axis=2)
+        for group in _NAMED_ARRAYS:
+            arrays |= {f"{group}:{name}": array for name, array in sorted(getattr(self, group).items())}
+        moved = self.movement.arrays() if self.movement else {}
+        return pack(values, {**arrays, **moved, **self.question.arrays()})
 
     @classmethod
     def from_bytes(cls, content: bytes, name: str) -> "AnswerKey":
@@ -84,37 +91,111 @@ class AnswerKey(BaseModel):
             question = Question(**values.pop("question"), **seen)
             columns = arrays["reference_screen"].shape[1]
             footprints = np.unpackbits(arrays.pop("footprints"), axis=2, count=columns).astype(np.bool_)
-            return cls(question=question, footprints=footprints, **values, **arrays)
+            movement = Movement.from_arrays(arrays) if "moved_values" in arrays else None
+            groups: dict[str, dict[str, np.ndarray]] = {group: {} for group in _NAMED_ARRAYS}
+            for label in [label for label in arrays if ":" in label]:
+                group, _, own = label.partition(":")
+                groups[group][own] = arrays.pop(label)
+            return cls(question=question, footprints=footprints, movement=movement, **groups, **values, **arrays)
 
 
-_ARRAYS = {"effects", "reference_value", "moved", "final_ram", "footprints", "reference_ram", "reference_screen"}
+_ARRAYS = {"effects", "reference_value", "final_ram", "footprints", "reference_ram", "reference_screen"}
+# Of as many as a protocol has, by name.
+_NAMED_ARRAYS = ("controls", "reference_curves")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One analysis state, measured so far."""
+
+    rollouts: ExactRollouts
+    reference: Snapshot
 
 
 def measure(
     protocol: AuditProtocol, game: Game, state: int, fresh_machine: Callable[[], Machine] | None = None
 ) -> AnswerKey:
-    """Measure one game-state: every cause is run once, every output is read from its final snapshot.
+    """Measure one game-state: every do-value of every cause is run once, every output is read from its final snapshot.
 
     Raises:
-        InvalidState: the prefix or the reference tail reaches game over.
+        InvalidState: no candidate of the protocol is a valid state with something to explain.
         NotDeterministic: two reference runs differ.
     """
-    rollouts = ExactRollouts(fresh_machine or (lambda: Emulator(game)), protocol.trace(game, state))
-    reference = reference_run(rollouts)
+    return first_valid(protocol, game, state, fresh_machine, lambda found: _measure_at(protocol, game, state, found))
+
+
+def first_valid(
+    protocol: AuditProtocol,
+    game: Game,
+    state: int,
+    fresh_machine: Callable[[], Machine] | None,
+    measure_at: Callable[[Measured], AnswerKey],
+) -> AnswerKey:
+    """The answer key of the first candidate that is valid, live, and has something to explain.
+
+    If there is none, that of the first which has nothing to explain, whose exclusion says so.
+
+    Raises:
+        InvalidState: no candidate is valid.
+    """
+    rejected: AnswerKey | None = None
+    reasons: dict[str, None] = {}
+    for trace in protocol.candidates(game, state):
+        try:
+            rollouts = ExactRollouts(fresh_machine or (lambda: Emulator(game)), trace)
+            protocol.require_live(rollouts)
+            found = measure_at(Measured(rollouts, reference_run(rollouts)))
+        except InvalidState as invalid:
+            reasons[str(invalid)] = None
+            continue
+        if not found.exclusion:
+            return found
+        rejected = rejected or found
+    if rejected is None:
+        raise InvalidState("; ".join(reasons))
+    return rejected
+
+
+def live_trace(
+    protocol: AuditProtocol, game: Game, state: int, fresh_machine: Callable[[], Machine] | None = None
+) -> Trace:
+    """The first candidate that leads to a live state, whether or not there is something to explain.
+
+    Raises:
+        InvalidState: there is none.
+    """
+    reasons: dict[str, None] = {}
+    for trace in protocol.candidates(game, state):
+        try:
+            protocol.require_live(ExactRollouts(fresh_machine or (lambda: Emulator(game)), trace))
+        except InvalidState as invalid:
+            reasons[str(invalid)] = None
+        else:
+            return trace
+    raise InvalidState("; ".join(reasons))
+
+
+def _measure_at(protocol: AuditProtocol, game: Game, state: int, found: Measured) -> AnswerKey:
+    rollouts, reference = found.rollouts, found.reference
     causes = protocol.causes(game, rollouts)
     responses = respond(rollouts, reference, causes)
-    outputs, exclusion = _outputs(protocol, game, responses)
-    question = Question(
-        protocol=protocol.name,
-        subject="machine",
-        game=game.rom_id,
-        state=state,
-        trace=rollouts.trace,
-        causes=causes,
-        outputs=outputs,
-        geometry=_geometry(protocol, game, rollouts, responses) if outputs else None,
-        reference_pool=rollouts.prefix_ram,
-    )
+    with silenced_stderr():
+        outputs, exclusion = _outputs(protocol, game, rollouts, responses)
+        question = Question(
+            protocol=protocol.name,
+            subject="machine",
+            game=game.rom_id,
+            state=state,
+            trace=rollouts.trace,
+            causes=causes,
+            outputs=outputs,
+            geometry=protocol.geometry(game, rollouts, responses) if outputs else None,
+            reference_pool=rollouts.prefix_ram,
+        )
+        answers = _answers(outputs, responses)
+        controls = protocol.controls_on(game, rollouts, responses, outputs)
+        removals = Removals(_values(rollouts, reference, outputs), causes)
+        curves = protocol.reference_curves(removals, game, rollouts.trace, np.abs(answers["effects"]))
     return AnswerKey(
         question=question,
         exclusion=exclusion,
@@ -123,11 +204,12 @@ def measure(
         n_rollouts=rollouts.n_rollouts,
         reference_ram=reference.ram,
         reference_screen=reference.screen,
-        final_ram=responses.final_ram,
+        final_ram=responses.finals.ram,
         footprints=responses.changed,
         flags=responses.flags,
-        moved=np.zeros((len(causes), 0), np.float32),
-        **_answers(outputs, responses),
+        controls=controls,
+        reference_curves=curves,
+        **answers,
     )
 
 
@@ -153,22 +235,27 @@ def reference_run(rollouts: ExactRollouts) -> Snapshot:
     return first
 
 
-def _outputs(protocol: AuditProtocol, game: Game, responses: Responses) -> tuple[tuple[Output, ...], str]:
+def _outputs(
+    protocol: AuditProtocol, game: Game, rollouts: ExactRollouts, responses: Responses
+) -> tuple[tuple[Output, ...], str]:
     try:
-        return protocol.outputs(game, responses), ""
+        return protocol.outputs(game, rollouts, responses), ""
     except DegenerateTask as rejection:
         return (), str(rejection)
 
 
-def _geometry(
-    protocol: AuditProtocol, game: Game, rollouts: ExactRollouts, responses: Responses
-) -> SamplerGeometry | None:
-    with silenced_stderr():
-        return protocol.geometry(game, rollouts, responses)
+def _values(rollouts: ExactRollouts, reference: Snapshot, outputs: Sequence[Output]) -> Values:
+    """y of every output after some interventions."""
+
+    def values(interventions: Sequence[Intervention]) -> Float[np.ndarray, " output"]:
+        finals = finals_of([rollouts.run(interventions)], reference)
+        return np.array([output.values(finals)[0] for output in outputs])
+
+    return values
 
 
 def _answers(outputs: tuple[Output, ...], responses: Responses) -> dict[str, Any]:
-    n_causes = len(responses.final_ram)
+    n_causes = len(responses.flags)
     effects = [responses.effects(output) for output in outputs]
     references = [responses.reference_value(output) for output in outputs]
     return {

@@ -29,3 +29,7 @@ class BudgetExceeded(VeritariError):
 
 class DamagedFile(VeritariError):
     """A file of ours whose content is not what was written; the message names it."""
+
+
+class BadProtocol(VeritariError):
+    """A protocol whose parameters can't be meant."""

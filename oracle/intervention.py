@@ -50,10 +50,12 @@ class Cause:
 
     Attributes:
         label: unique within a task, such as `ram[49]:set`.
-        intervention: what measures its effect.
+        intervention: what measures its effect; the first of several do-values.
         removal: what stands for "absent" in deletion and insertion curves; None where removing changes nothing.
         ram_address: the byte it belongs to; None for causes outside RAM.
         vacuous: the intervention sets the value that is there already, so its effect is zero by construction.
+        further: the other do-values; the effect of a cause that has any is the mean of the absolute effects of all.
+        off_manifold: none of its do-values occurred in the reference pool.
     """
 
     label: str
@@ -61,6 +63,13 @@ class Cause:
     removal: Intervention | None
     ram_address: int | None
     vacuous: bool
+    further: tuple[Intervention, ...] = ()
+    off_manifold: bool = False
+
+    @property
+    def interventions(self) -> tuple[Intervention, ...]:
+        """All that measure its effect, each in a rollout of its own."""
+        return (self.intervention, *self.further)
 
 
 def _require_within(what: str, value: int, largest: int) -> None:

@@ -4,16 +4,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 
 from games.catalog import Game
-from oracle.effects import AnswerKey, hash_of_run, measure, reference_run
-from oracle.emulator import Emulator, Machine
+from oracle.effects import AnswerKey, Measured, first_valid, hash_of_run, measure
+from oracle.emulator import Machine
 from oracle.errors import NotDeterministic
 from oracle.intervention import Cause
+from oracle.movement import Movement
 from oracle.network import N_FRAMES, BrokenNetwork, Input, Network
 from oracle.protocol import AuditProtocol
-from oracle.responses import flagged
+from oracle.removals import Removals, Values
+from oracle.responses import effects_of_causes, flagged
 from oracle.rollout import ExactRollouts, Film, replay_film
 from oracle.task import Question
 
@@ -52,10 +54,17 @@ def measure_network(
         NotDeterministic: two reference runs differ.
         BrokenNetwork: the network can't be asked, or does not say the same twice.
     """
-    rollouts = ExactRollouts(fresh_machine or (lambda: Emulator(game)), protocol.trace(game, state))
-    reference, film = reference_run(rollouts), reference_film(rollouts)
+    return first_valid(
+        protocol, game, state, fresh_machine, lambda found: _measure_at(protocol, game, state, found, network)
+    )
+
+
+def _measure_at(protocol: AuditProtocol, game: Game, state: int, found: Measured, network: Network) -> AnswerKey:
+    rollouts, film = found.rollouts, reference_film(found.rollouts)
     seen = _look_twice(network, film)
     shown = _visible(_watch(rollouts, protocol.causes(game, rollouts), network), seen)
+    views = [view for each in shown for view in each.views]
+    owners = np.repeat(np.arange(len(shown)), [len(each.views) for each in shown])
     enough = len(shown) >= LEAST_VISIBLE
     gate = f"gate: {len(shown)} causes move a pixel of the network's input, at least {LEAST_VISIBLE} are needed"
     question = Question(
@@ -72,21 +81,29 @@ def measure_network(
         reference_pool=rollouts.prefix_ram,
         frames=seen,
     )
+    answers = _answers(network, question, views, owners)
+    removals = Removals(_values(rollouts, network), question.causes)
     return AnswerKey(
         question=question,
         exclusion="" if enough else gate,
         unmet=network.unmet,
-        reference_hash=hash_of_run(rollouts, reference),
+        reference_hash=hash_of_run(rollouts, found.reference),
         n_frames=rollouts.n_frames,
         n_rollouts=rollouts.n_rollouts,
         flags=tuple(each.flags for each in shown),
-        **_answers(network, question, shown),
-        moved=_stacked([each.seen - seen for each in shown], seen),
-        final_ram=_stacked([each.film.last.ram for each in shown], film.last.ram),
-        footprints=_stacked([changed_pixels(each.film, film) for each in shown], film.last.screen > 0),
+        reference_curves=protocol.reference_curves(removals, game, rollouts.trace, np.abs(answers["effects"])),
+        **answers,
+        movement=Movement.of([view.seen for view in views], seen, owners),
+        final_ram=_stacked([view.film.last.ram for view in views], film.last.ram),
+        footprints=_stacked([each.footprint(film) for each in shown], film.last.screen > 0),
         reference_ram=film.last.ram,
         reference_screen=film.last.screen,
     )
+
+
+def _values(rollouts: ExactRollouts, network: Network) -> Values:
+    """What the network says after some interventions."""
+    return lambda interventions: network.values(network.look(rollouts.film(interventions, N_FRAMES).frames))
 
 
 def _look_twice(network: Network, film: Film) -> Input:
@@ -97,43 +114,58 @@ def _look_twice(network: Network, film: Film) -> Input:
 
 
 @dataclass(frozen=True)
-class _Watched:
-    """What one cause does to the frames, and to the network's input."""
+class _View:
+    """What one do-value does to the frames, and what the network is shown of it."""
 
-    cause: Cause
     film: Film
     seen: Input
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """One cause with a view per do-value."""
+
+    cause: Cause
+    views: tuple[_View, ...]
     flags: str
+
+    def footprint(self, reference: Film) -> Bool[np.ndarray, "row column"]:
+        """The pixels that any of its do-values changes."""
+        masks = [changed_pixels(view.film, reference) for view in self.views]
+        return np.asarray(np.logical_or.reduce(masks), dtype=np.bool_)
 
 
 def _watch(rollouts: ExactRollouts, causes: Sequence[Cause], network: Network) -> list[_Watched]:
-    films, flags = flagged(causes, lambda cause: rollouts.film([cause.intervention], N_FRAMES), lambda each: each.last)
-    return [
-        _Watched(cause, film, network.look(film.frames), flag)
-        for cause, film, flag in zip(causes, films, flags, strict=True)
-    ]
+    films, owners, flags = flagged(causes, lambda do: rollouts.film([do], N_FRAMES), lambda each: each.last)
+    views: list[list[_View]] = [[] for _ in causes]
+    for film, owner in zip(films, owners, strict=True):
+        views[owner].append(_View(film, network.look(film.frames)))
+    return [_Watched(cause, tuple(seen), flag) for cause, seen, flag in zip(causes, views, flags, strict=True)]
 
 
 def _visible(watched: Sequence[_Watched], seen: Input) -> list[_Watched]:
-    for each in watched:
-        if each.seen.shape != seen.shape:
+    for each in (view.seen for cause in watched for view in cause.views):
+        if each.shape != seen.shape:
             raise BrokenNetwork(
-                f"preprocessing: expected inputs of one shape, got {seen.shape} and {each.seen.shape}; correct it"
+                f"preprocessing: expected inputs of one shape, got {seen.shape} and {each.shape}; correct it"
             )
-    return [each for each in watched if not np.array_equal(each.seen, seen)]
+    return [each for each in watched if not all(np.array_equal(view.seen, seen) for view in each.views)]
 
 
-def _answers(network: Network, question: Question, shown: Sequence[_Watched]) -> dict[str, np.ndarray]:
+def _answers(
+    network: Network, question: Question, views: Sequence[_View], owners: Int[np.ndarray, " rollout"]
+) -> dict[str, np.ndarray]:
     """Effects and reference values of all outputs that are explained."""
     if not question.outputs:
-        return {"effects": np.zeros((0, len(shown))), "reference_value": np.zeros(0)}
+        return {"effects": np.zeros((0, len(question.causes))), "reference_value": np.zeros(0)}
     seen = question.frames
-    network.require_steady(seen, shown[-1].seen)
+    network.require_steady(seen, views[-1].seen)
     reference_value = network.values(seen)
-    values = np.array([network.values(each.seen) for each in shown])
+    values = np.array([network.values(view.seen) for view in views])
     if network.fingerprint(seen) != question.network_sha256:
         raise BrokenNetwork(f"{network.name}: expected its weights to stay, got others after it ran; make it steady")
-    return {"effects": values.T - reference_value[:, np.newaxis], "reference_value": reference_value}
+    effects = effects_of_causes(values - reference_value, owners)
+    return {"effects": effects.T, "reference_value": reference_value}
 
 
 def reference_film(rollouts: ExactRollouts) -> Film:
@@ -163,5 +195,5 @@ def changed_pixels(film: Film, reference: Film) -> Bool[np.ndarray, "row column"
 
 
 def _stacked(rows: list[np.ndarray], like: np.ndarray) -> np.ndarray:
-    """One row per cause, also where there is none."""
+    """One row each, also where there is none."""
     return np.array(rows, dtype=like.dtype).reshape(len(rows), *like.shape)

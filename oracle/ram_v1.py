@@ -4,6 +4,7 @@ Its weak choices are kept as well: one early state per game, `set` and `occlude`
 that is the identity, and a content byte picked by the very effects it is scored on.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from oracle.errors import DegenerateTask
 from oracle.footprint import sampler_geometry
 from oracle.intervention import ActionWrite, Cause, RamWrite, RegisterWrite
 from oracle.output import Output, changed_pixels_output, content_output
+from oracle.removals import Removals
 from oracle.responses import Responses
 from oracle.rollout import ExactRollouts
 from oracle.state import Trace
@@ -45,6 +47,14 @@ class RamV1:
     score_version: str = "v1"
     n_states: int = 1
 
+    def adjustable(self) -> dict[str, int]:
+        """None."""
+        return {}
+
+    def adjusted(self, name: str, values: Mapping[str, int]) -> "RamV1":
+        """Nothing to adjust."""
+        return self
+
     def parameters(self) -> dict[str, Any]:
         """Nothing can be chosen: ram-v1 is what was published."""
         return asdict(self)
@@ -56,6 +66,13 @@ class RamV1:
     def trace(self, game: Game, state: int) -> Trace:
         """The same actions for all games and states."""
         return Trace(ACTIONS, PREFIX_FRAMES)
+
+    def candidates(self, game: Game, state: int) -> tuple[Trace, ...]:
+        """That one, whatever becomes of it."""
+        return (self.trace(game, state),)
+
+    def require_live(self, rollouts: ExactRollouts) -> None:
+        """Title screens are taken as they come."""
 
     def causes(self, game: Game, rollouts: ExactRollouts) -> tuple[Cause, ...]:
         """For every named byte in table order `set` and `occlude`, then the background colour, then the action."""
@@ -79,7 +96,7 @@ class RamV1:
             ),
         )
 
-    def outputs(self, game: Game, responses: Responses) -> tuple[Output, ...]:
+    def outputs(self, game: Game, rollouts: ExactRollouts, responses: Responses) -> tuple[Output, ...]:
         """The named byte with the largest effect (the first of equals), and the changed pixels.
 
         Raises:
@@ -95,6 +112,32 @@ class RamV1:
     def geometry(self, game: Game, rollouts: ExactRollouts, responses: Responses) -> SamplerGeometry | None:
         """The sampler's sprite and cell."""
         return sampler_geometry(rollouts, responses.reference.screen, game.named_bytes)
+
+    @property
+    def controls(self) -> tuple[str, ...]:
+        """None of its own."""
+        return ()
+
+    def controls_on(
+        self, game: Game, rollouts: ExactRollouts, responses: Responses, outputs: Sequence[Output]
+    ) -> dict[str, np.ndarray]:
+        """None of its own."""
+        return {}
+
+    @property
+    def breaks_ties_at_random(self) -> bool:
+        """Equal claims are removed in the order of the causes."""
+        return False
+
+    def removal_steps(self, n_causes: int) -> tuple[int, ...]:
+        """After every removal."""
+        return tuple(range(n_causes + 1))
+
+    def reference_curves(
+        self, removals: Removals, game: Game, trace: Trace, effects: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """None: the area under a curve is its score."""
+        return {}
 
 
 def _byte_causes(address: int, ram: UInt8[np.ndarray, " byte"]) -> tuple[Cause, Cause]:

@@ -88,6 +88,17 @@ class ExactRollouts:
         ExactRollouts.n_run += 1
         return _film(self._machine, intervene(self._machine, interventions, self.trace.tail)[:n_frames])
 
+    def watch(self, actions: Sequence[int]) -> list[Snapshot]:
+        """Play these actions at f* without an intervention; a snapshot after every frame."""
+        self._return_to_state()
+        self.n_rollouts += 1
+        ExactRollouts.n_run += 1
+        seen, reward = [], 0.0
+        for action in actions:
+            reward += self._act(action)
+            seen.append(snapshot(self._machine, reward))
+        return seen
+
     def register(self, device: str, register: str) -> int:
         """The value of a register at f*."""
         self._return_to_state()

@@ -34,7 +34,9 @@ def default_store() -> Path:
 def store_key(protocol: AuditProtocol, game: Game, state: int, network: Network | None = None) -> str:
     """The name of the entry of one game-state, of the machine or of a network with an identity."""
     named = [(byte.address, byte.name) for byte in game.named_bytes]
-    identity = [game.rom_id, game.rom_md5, named, ale_py.__version__, protocol.parameters(), state, ORACLE_VERSION]
+    # How many states are asked for does not change what one of them is.
+    parameters = {name: value for name, value in protocol.parameters().items() if name not in ("n_states", "name")}
+    identity = [game.rom_id, game.rom_md5, named, ale_py.__version__, parameters, state, ORACLE_VERSION]
     if network:
         identity += [network.name, network.identity, [asdict(each) for each in network.outputs], torch.__version__]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
