@@ -61,7 +61,7 @@ class HardRead(torch.nn.Module):
         super().__init__()
         self.smooth = smooth
 
-    def forward(self, ram: Float[torch.Tensor, "*batch byte"]) -> Float[torch.Tensor, "*batch 1"]:
+    def forward(self, ram: Float[torch.Tensor, "*batch byte"]) -> Float[torch.Tensor, "*batch output"]:
         read: torch.Tensor = self.smooth(torch.round(ram))
         return read
 
