@@ -152,10 +152,11 @@ def log_pearson(claim: Causes, effect: Causes) -> float:
     """Pearson of log1p(x / mean x): as `pearson`, without one heavy cause deciding it."""
     if is_constant(effect):
         return math.nan
-    return 0.0 if is_constant(claim) else pearson(_log_shares(claim), _log_shares(effect))
+    return 0.0 if is_constant(claim) else pearson(log_shares(claim), log_shares(effect))
 
 
-def _log_shares(values: Causes) -> Causes:
+def log_shares(values: Causes) -> Causes:
+    """log1p(x / mean x) of values >= 0 that are not all 0."""
     # Scaled first, so that the mean can't overflow.
     scaled = values / values.max()
     return np.asarray(np.log1p(scaled / scaled.mean()))
@@ -281,8 +282,9 @@ def curve_aucs(deletion: Curve, insertion: Curve) -> tuple[float, float]:
     low, high = float(both.min()), float(both.max())
     if high == low:
         return math.nan, math.nan
-    return _area((deletion - low) / (high - low)), _area((insertion - low) / (high - low))
+    return area((deletion - low) / (high - low)), area((insertion - low) / (high - low))
 
 
-def _area(curve: Curve) -> float:
+def area(curve: Curve) -> float:
+    """Area under a curve of equally spaced steps on the unit interval, by trapezoids."""
     return float(np.trapezoid(curve, np.linspace(0.0, 1.0, len(curve))))
