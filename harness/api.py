@@ -20,12 +20,12 @@ from harness.board_texts import csv_text, json_text, markdown_text
 from harness.errors import BadRun, Interrupted
 from harness.leaderboard import Board, build_boards, joined
 from harness.manifest import Manifest, Settings
+from harness.options import DEFAULT_PROTOCOL
 from harness.plan import describe_broken_again, parse_subjects, plan_run, require_same_plugins
 from harness.pool import Limits
 from harness.records import Tables, checksums, parquet_bytes, read_failures, read_parquet
 from harness.run_directory import CHECKSUMS, RunDirectory
 from harness.runner import Progress, Runner
-from oracle.protocol import DEFAULT_PROTOCOL
 from oracle.readout import NAME as READOUT
 from oracle.store import default_store
 

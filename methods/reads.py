@@ -11,6 +11,7 @@ from typing import Literal
 import torch
 from jaxtyping import Float
 
+from methods.template_read import TemplateRead
 from oracle.network import input_dtype
 from oracle.output import Output
 from oracle.task import Question, SamplerGeometry

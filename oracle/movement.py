@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Float32, Int
@@ -33,8 +34,7 @@ class Movement:
     ) -> "Movement":
         """From what a network was shown after every do-value, and in the reference run."""
         rows = [csr_array((each - reference).reshape(1, -1)) for each in inputs]
-        empty = csr_array((0, reference.size), dtype=np.float32)
-        return cls(_stacked([empty, *rows]), owners, reference.shape)
+        return cls(_stacked(rows, reference.size), owners, reference.shape)
 
     @property
     def n_causes(self) -> int:
@@ -79,9 +79,9 @@ class Movement:
         return cls(shifts, owners, tuple(shape.tolist()))
 
 
-def _stacked(rows: Sequence[csr_array]) -> csr_array:
+def _stacked(rows: Sequence[Any], n_columns: int) -> csr_array:
     """One below the other, with sorted places, so that equal content gives equal bytes."""
-    stacked = csr_array(vstack(rows, format="csr"))
+    stacked = csr_array(vstack(rows, format="csr") if rows else csr_array((0, n_columns), dtype=np.float32))
     stacked.eliminate_zeros()
     stacked.sort_indices()
     return stacked

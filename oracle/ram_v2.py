@@ -5,7 +5,7 @@ What ram-v1 got wrong, and how it is mended here, is told in the README. Nothing
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ from games.catalog import Game
 from oracle.do_values import byte_causes, cause_of
 from oracle.emulator import NOOP
 from oracle.errors import BadProtocol, DegenerateTask, InvalidState
-from oracle.intervention import ActionWrite, Cause
+from oracle.hub import eligible_bytes, hub_claim
+from oracle.intervention import N_BYTES, ActionWrite, Cause
 from oracle.output import Output, content_output, displacement_output
-from oracle.ram_v2_controls import eligible_bytes, hub_claims, redrawn_effects
+from oracle.redraw import redrawn_effects
 from oracle.removals import Removals, doubling_steps, reference_curves
 from oracle.responses import Responses, effects_of_causes
 from oracle.rollout import ExactRollouts
@@ -37,6 +38,8 @@ EARLY_PREFIX, EARLY_STEP = 90, 30
 SETTLING_FRAMES = 15
 # Other values of a byte than the present one.
 MOST_VALUES = 255
+# The byte of each cause; the action has none.
+ADDRESSES = np.append(np.arange(N_BYTES), -1)
 # A column that correlates more than this with one that was taken asks the same again.
 ALIKE = 0.9
 
@@ -80,7 +83,7 @@ class RamV2:
         Raises:
             BadProtocol: more donors than values, or a horizon or prefix too short for the rollout recipe.
         """
-        changed = replace(self, name=name, **values)
+        changed = RamV2(**{**asdict(self), **values, "name": name})
         if changed.n_donors > changed.n_values:
             raise BadProtocol(f"{name}: expected at most n_values={changed.n_values} donors, got {changed.n_donors}")
         if changed.n_values > MOST_VALUES:
@@ -160,7 +163,8 @@ class RamV2:
         effects = ram_effects(responses)
         generator = self._generator(game, rollouts.trace, "contents")
         taken: list[int] = []
-        for address in generator.permutation(eligible_bytes(effects, least=self.least_movers)).tolist():
+        eligible = eligible_bytes(effects, ADDRESSES, least=self.least_movers)
+        for address in generator.permutation(np.flatnonzero(eligible)).tolist():
             if len(taken) == self.n_contents:
                 break
             if not any(_asks_the_same(effects, address, other) for other in taken):
@@ -200,10 +204,14 @@ class RamV2:
         pool = rollouts.prefix_ram
         redrawn = byte_causes(pool, generator=generator, n_values=self.n_values, n_donors=self.n_donors)
         effects = ram_effects(responses)
-        eligible = eligible_bytes(effects, least=self.least_movers)
+        eligible = eligible_bytes(effects, ADDRESSES, least=self.least_movers)
+        hubs = [
+            hub_claim(effects, eligible=eligible, addresses=ADDRESSES, output_byte=output.ram_address)
+            for output in outputs
+        ]
         return {
             "oracle_redraw": redrawn_effects(rollouts, responses, self.causes(game, rollouts), redrawn, outputs),
-            "hub": hub_claims(effects, eligible, outputs),
+            "hub": np.array(hubs),
         }
 
     @property

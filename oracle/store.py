@@ -34,8 +34,8 @@ def default_store() -> Path:
 def store_key(protocol: AuditProtocol, game: Game, state: int, network: Network | None = None) -> str:
     """The name of the entry of one game-state, of the machine or of a network with an identity."""
     named = [(byte.address, byte.name) for byte in game.named_bytes]
-    # How many states are asked for does not change what one of them is.
-    parameters = {name: value for name, value in protocol.parameters().items() if name not in ("n_states", "name")}
+    # How many states are asked for, which a custom protocol's name tells too, does not change what one of them is.
+    parameters = protocol.parameters() | {"name": protocol.name.partition("(")[0], "n_states": None}
     identity = [game.rom_id, game.rom_md5, named, ale_py.__version__, parameters, state, ORACLE_VERSION]
     if network:
         identity += [network.name, network.identity, [asdict(each) for each in network.outputs], torch.__version__]

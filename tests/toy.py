@@ -20,7 +20,7 @@ effects, content (`ball_x`) and position (changed pixels), are those of `PAPER_E
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -33,6 +33,7 @@ from oracle.footprint import sampler_geometry
 from oracle.intervention import ActionWrite, Cause, RamWrite, RegisterWrite
 from oracle.network import Network
 from oracle.output import Output, changed_pixels_output, content_output, network_output
+from oracle.removals import Removals
 from oracle.responses import Responses
 from oracle.rollout import ExactRollouts
 from oracle.state import Trace
@@ -244,11 +245,44 @@ class ToyProtocol:
             Cause("joystick:RIGHT", ActionWrite(0, RIGHT), None, ram_address=None, vacuous=False),
         )
 
-    def outputs(self, game: Game, responses: Responses) -> tuple[Output, ...]:
+    def candidates(self, game: Game, state: int) -> tuple[Trace, ...]:
+        return (self.trace(game, state),)
+
+    def require_live(self, rollouts: ExactRollouts) -> None:
+        """All of its states are."""
+
+    def outputs(self, game: Game, rollouts: ExactRollouts, responses: Responses) -> tuple[Output, ...]:
         return content_output(BALL_X), changed_pixels_output()
 
     def geometry(self, game: Game, rollouts: ExactRollouts, responses: Responses) -> SamplerGeometry | None:
         return sampler_geometry(rollouts, responses.reference.screen, game.named_bytes)
+
+    def adjustable(self) -> dict[str, int]:
+        return {}
+
+    def adjusted(self, name: str, values: Mapping[str, int]) -> "ToyProtocol":
+        return self
+
+    @property
+    def controls(self) -> tuple[str, ...]:
+        return ()
+
+    def controls_on(
+        self, game: Game, rollouts: ExactRollouts, responses: Responses, outputs: Sequence[Output]
+    ) -> dict[str, np.ndarray]:
+        return {}
+
+    @property
+    def breaks_ties_at_random(self) -> bool:
+        return False
+
+    def removal_steps(self, n_causes: int) -> tuple[int, ...]:
+        return tuple(range(n_causes + 1))
+
+    def reference_curves(
+        self, removals: Removals, game: Game, trace: Trace, effects: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        return {}
 
 
 def _cell_causes(address: int, ram: np.ndarray) -> tuple[Cause, Cause]:

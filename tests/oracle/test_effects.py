@@ -205,7 +205,7 @@ def test_a_game_that_ends_after_the_horizon_is_measured():
 class RejectingProtocol(ToyProtocol):
     """A protocol whose gate rejects every state."""
 
-    def outputs(self, game, responses):
+    def outputs(self, game, rollouts, responses):
         raise DegenerateTask("gate: nothing moves")
 
 
@@ -246,7 +246,7 @@ def test_poisoning_leaves_no_trace_in_the_effects():
 def test_archive_round_trip_keeps_everything(answer_key):
     """An answer key read back from its archive has equal values and arrays."""
     back = AnswerKey.from_bytes(answer_key.to_bytes(), "toy")
-    arrays = {"effects", "reference_value", "moved", "final_ram", "footprints", "reference_ram", "reference_screen"}
+    arrays = {"effects", "reference_value", "final_ram", "footprints", "reference_ram", "reference_screen"}
     assert answer_key.model_dump(exclude=arrays) == back.model_dump(exclude=arrays)
     for name in sorted(arrays):
         original, restored = getattr(answer_key, name), getattr(back, name)

@@ -68,7 +68,7 @@ def test_the_question_is_about_the_network(answer_key):
 
 def test_the_movement_of_a_cause(answer_key):
     """A cause's movement is the network's input with it minus the input of the reference run."""
-    right = answer_key.moved[LABELS.index("joystick:RIGHT")]
+    right = answer_key.movement.dense()[LABELS.index("joystick:RIGHT")]
     # 110 and 112: the sprite moves one column to the right in both frames, 97 darker there, 97 lighter where it was.
     assert {(9, 97.0), (3, -97.0)} == {
         (int(column), float(right[0, row, column])) for row, column in np.argwhere(right[0])
@@ -78,7 +78,7 @@ def test_the_movement_of_a_cause(answer_key):
     }
     # Two frames with two columns of two rows.
     assert 8 * 97.0 == answer_key.movement[LABELS.index("joystick:RIGHT")]
-    assert answer_key.movement.tolist() == np.abs(answer_key.moved).sum(axis=(1, 2, 3)).tolist()
+    assert answer_key.movement.size.tolist() == np.abs(answer_key.movement.dense()).sum(axis=(1, 2, 3)).tolist()
 
 
 def test_the_machine_has_no_movement():
@@ -121,7 +121,7 @@ def test_archive_round_trip(answer_key):
     """An answer key of a network comes back from its archive with the same bytes."""
     back = AnswerKey.from_bytes(answer_key.to_bytes(), "toy")
     assert answer_key.to_bytes() == back.to_bytes()
-    np.testing.assert_array_equal(answer_key.moved, back.moved)
+    np.testing.assert_array_equal(answer_key.movement.dense(), back.movement.dense())
     np.testing.assert_array_equal(answer_key.question.frames, back.question.frames)
 
 

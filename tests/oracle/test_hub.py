@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import scores
-from harness.hub import eligible_bytes, hub_claim
+from oracle.hub import eligible_bytes, hub_claim
 from tests.naive import scores_v2 as naive
 
 N_BYTES = 5
