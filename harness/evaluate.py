@@ -11,7 +11,7 @@ import numpy as np
 from games.catalog import Game
 from harness.claims import ask
 from harness.curves import CurveMeter, measure_curves
-from harness.grading import Scores, grade
+from harness.grading import Grounds, Scores, grade
 from harness.projection import on_causes
 from harness.world import build_world
 from methods.method import Method
@@ -46,5 +46,5 @@ def evaluate(
         domain, signed = method.declaration.domain_on(question.subject), method.declaration.signed
         claim = on_causes(answer, answer_key.moved, domain=domain, signed=signed)
         curves = measure_curves(CurveMeter(world, output, question.causes), claim)
-        version, size = protocol.score_version, answer_key.movement
-        yield output, grade(claim, effect, curves, version=version, seed=seed, size=size)
+        grounds = Grounds(effect=effect, seed=seed, size=answer_key.movement, curves=curves)
+        yield output, grade(claim, grounds, version=protocol.score_version)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.errors import BadRun
-from harness.grading import GRADERS, UNDEFINED, grade
+from harness.grading import GRADERS, UNDEFINED, Grounds, grade
 from harness.manifest import GameEntry, Manifest, MethodEntry
 from harness.run_directory import CHECKSUMS, RunDirectory
 from harness.units import UNANSWERED, Claim, Curves, OracleOutcome, Status, TaskId, task_id
@@ -142,7 +142,8 @@ class Tables:
                 self.missing.append(f"{entry.label} on {question.subject} {question.game} {output.name}")
                 continue
             version, seed = self._manifest.score_version, self._manifest.settings.seed
-            scores = grade(claim, np.abs(signed), curves, version=version, seed=seed, size=answer_key.movement)
+            grounds = Grounds(effect=np.abs(signed), seed=seed, size=answer_key.movement, curves=curves)
+            scores = grade(claim, grounds, version=version)
             self._records.append({**identity, **scores, "score_version": version})
             for unit in (claim, curves):
                 if unit is not None and unit.status in UNANSWERED:
