@@ -6,12 +6,10 @@ worker processes and with every intermediate result on disk: the process that as
 
 from collections.abc import Callable, Iterator
 
-import numpy as np
-
 from games.catalog import Game
 from harness.claims import ask
 from harness.curves import CurveMeter, measure_curves
-from harness.grading import Scores, grade
+from harness.grading import Scores, grade, grounds_of
 from harness.projection import on_causes
 from harness.world import build_world
 from methods.method import Method
@@ -41,10 +39,9 @@ def evaluate(
     answer_key = measure_subject(protocol, game, state, network, fresh_machine=build)
     question = answer_key.question
     world = build_world(ExactRollouts(build, question.trace), network)
-    for output, effect in zip(question.outputs, np.abs(answer_key.effects), strict=True):
+    for row, output in enumerate(question.outputs):
         answer = ask(question, output, method, world=lambda: world, run_seed=seed, network=network)
         domain, signed = method.declaration.domain_on(question.subject), method.declaration.signed
         claim = on_causes(answer, answer_key.movement, domain=domain, signed=signed)
         curves = measure_curves(CurveMeter(world, output, question.causes), claim, protocol, seed=seed)
-        version, size = protocol.score_version, answer_key.movement
-        yield output, grade(claim, effect, curves, version=version, seed=seed, size=size)
+        yield output, grade(claim, grounds_of(answer_key, row, seed, curves), version=protocol.score_version)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.errors import BadRun
-from harness.grading import GRADERS, UNDEFINED, grade
+from harness.grading import GRADERS, UNDEFINED, grade, grounds_of
 from harness.manifest import GameEntry, Manifest, MethodEntry
 from harness.run_directory import CHECKSUMS, RunDirectory
 from harness.units import UNANSWERED, Claim, Curves, OracleOutcome, Status, TaskId, task_id
@@ -32,7 +32,7 @@ RECORD_TYPES: dict[str, str] = {
     "seed": "int64",
     **dict.fromkeys(("n_causes", "n_true", "n_named"), "int64"),
     **dict.fromkeys(UNDEFINED, "float64"),
-    "vanished": "bool",
+    **dict.fromkeys(("vanished", "self_alive"), "bool"),
     **dict.fromkeys(("n_rollouts", "n_gradients"), "int64"),
     **dict.fromkeys(("status", "reason", "score_version"), "str"),
 }
@@ -124,7 +124,7 @@ class Tables:
                     **self._identity(outcome, regime, "", entry),
                     **UNDEFINED,
                     **dict.fromkeys(("n_causes", "n_true", "n_named", "n_rollouts", "n_gradients"), 0),
-                    "vanished": False,
+                    **dict.fromkeys(("vanished", "self_alive"), False),
                     "status": status,
                     "reason": reason,
                     "score_version": self._manifest.score_version,
@@ -132,8 +132,7 @@ class Tables:
 
     def _add_method(self, entry: MethodEntry, answer_key: AnswerKey) -> None:
         question = answer_key.question
-        asked = product(zip(question.outputs, answer_key.effects, strict=True), self._manifest.repeats(entry))
-        for (output, signed), repeat in asked:
+        for (row, output), repeat in product(enumerate(question.outputs), self._manifest.repeats(entry)):
             task = task_id(question, output, repeat)
             identity = self._identity(task, output.regime, output.name, entry)
             claim = self._directory.unit(Claim(task=task, method=entry.label, status="ok"))
@@ -142,12 +141,12 @@ class Tables:
                 self.missing.append(f"{entry.label} on {question.subject} {question.game} {output.name}")
                 continue
             version, seed = self._manifest.score_version, self._manifest.settings.seed
-            scores = grade(claim, np.abs(signed), curves, version=version, seed=seed, size=answer_key.movement)
+            scores = grade(claim, grounds_of(answer_key, row, seed, curves), version=version)
             self._records.append({**identity, **scores, "score_version": version})
             for unit in (claim, curves):
                 if unit is not None and unit.status in UNANSWERED:
                     self._failures.append(_failure_row(unit, task, output.name, entry.label))
-            self._claims += _claim_rows(identity, claim, answer_key, signed)
+            self._claims += _claim_rows(identity, claim, answer_key, answer_key.effects[row])
             self._curves += _curve_rows(identity, curves)
 
     def _identity(self, of: OracleOutcome | TaskId, regime: str, output: str, entry: MethodEntry) -> Row:

@@ -201,21 +201,6 @@ def cross_pearson(claim: Causes, effect: Causes, own: Bool[np.ndarray, " cause"]
     return pearson(claim[~own], effect[~own])
 
 
-def curve_steps(n_causes: int) -> list[int]:
-    """How many causes are removed, or put back, at each step of a curve.
-
-    >>> curve_steps(20)
-    [0, 1, 2, 4, 8, 16, 20]
-    """
-    return [*(step for step in STEPS if step < n_causes), n_causes]
-
-
-def order_of(claim: Causes, *, generator: np.random.Generator) -> Int[np.ndarray, " cause"]:
-    """Indices from the largest claim to the smallest; equal claims in uniformly random order."""
-    shuffled = generator.permutation(len(claim))
-    return np.asarray(shuffled[descending_order(claim[shuffled])])
-
-
 def curve_range(oracle: CurvePair, random: OrderCurves) -> float:
     """The largest |y - y_0| that the oracle's or a random order reaches; 0 if nothing ever changes."""
     return float(max(_changes(oracle).max(), _changes(random).max()))
