@@ -59,11 +59,15 @@ MARKDOWN_COLUMNS = {
     "F_content": "F content",
     "F_position": "F position",
     "F_unclipped": "F unclipped",
+    "F_cross": "F cross",
+    "F_log": "F log",
     "S": "S",
     "M": "M",
     "precision_at_3": "precision@3",
     "deletion_auc": "deletion AUC",
     "insertion_auc": "insertion AUC",
+    "deletion_gain": "deletion gain",
+    "insertion_gain": "insertion gain",
     "n_games": "games",
     "coverage": "coverage",
     "n_failed": "failed",
@@ -71,22 +75,29 @@ MARKDOWN_COLUMNS = {
 }
 
 
-# Columns that mean something for one subject only.
-ONLY_FOR = {"F_unclipped": "machine", "F_partial": "network"}
+# Columns that mean something for one subject only, and for one version of the scores only.
+ONLY_FOR = {"F_unclipped": "machine", "F_partial": "network", "F_cross": "machine"}
+ONLY_IN = {
+    **dict.fromkeys(("F_unclipped", "deletion_auc", "insertion_auc"), "v1"),
+    **dict.fromkeys(("F_cross", "F_log", "deletion_gain", "insertion_gain"), "v2"),
+}
 
 
-def headings(subject: str, *, several_seeds: bool = False) -> dict[str, str]:
+def headings(subject: str, version: str = "v1", *, several_seeds: bool = False) -> dict[str, str]:
     """The columns of a printed leaderboard with their headings."""
     return {
         name: text
         for name, text in MARKDOWN_COLUMNS.items()
-        if ONLY_FOR.get(name, subject) == subject and (several_seeds or name != "F_seed_sd")
+        if ONLY_FOR.get(name, subject) == subject
+        and ONLY_IN.get(name, version) == version
+        and (several_seeds or name != "F_seed_sd")
     }
 
 
 def board_headings(board: Board) -> dict[str, str]:
     """The same for one board: the spread of seeds only where there are several."""
-    return headings(board.subject, several_seeds=bool((board.leaderboard["n_seeds"] > 1).any()))
+    several_seeds = bool((board.leaderboard["n_seeds"] > 1).any())
+    return headings(board.subject, board.score_version, several_seeds=several_seeds)
 
 
 def printed(row: pd.Series, column: str) -> str:

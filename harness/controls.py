@@ -1,8 +1,8 @@
 """Controls: pseudo-methods with a known score, in every table, so that a score has something to stand beside.
 
 `oracle` claims the true effects (the ceiling), `random` draws a number per cause or pixel, `uniform` names every cause
-or pixel alike (the floors). A protocol may add its own. They are computed by the judge from the answer key and never run
-in a worker.
+or pixel alike (the floors). A protocol may add its own. They are computed by the judge from the answer key, never in a
+worker.
 """
 
 from collections.abc import Callable, Mapping

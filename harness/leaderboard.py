@@ -11,15 +11,20 @@ from jaxtyping import Float
 
 from harness.controls import CONTROLS
 from harness.manifest import Manifest, MethodEntry
+from harness.scores_v2 import gain
 from harness.statistics import board_value, drawn_games, interval
 from harness.units import UNANSWERED
 from oracle.output import REGIMES
 
-# Scores whose board value is the mean over regimes of the mean over games.
+# Scores whose board value is the mean over regimes of the mean over games, by score version.
 AVERAGED = ("F_partial", "S", "M", "precision_at_3", "deletion_auc", "insertion_auc", "F_log")
+AVERAGED_V2 = ("F_partial", "F_cross", "S", "S_log", "M", "precision_at_3", "deletion_diff", "insertion_diff", "F_log")
+AVERAGED_OF = {"v1": AVERAGED, "v2": AVERAGED_V2}
+# What is summed over the outputs of a regime and compared with the oracle, with its name on the board.
+GAINS = {"deletion_diff": "deletion_gain", "insertion_diff": "insertion_gain"}
 UNKNOWN = "unknown"
 TASK = ["game", "state", "output"]
-COLUMNS = ("F", "F_counted", *AVERAGED)
+COLUMNS = ("F", "F_counted", *dict.fromkeys((*AVERAGED, *AVERAGED_V2)))
 RECOVERS, HOLDS_UP, NO_SIGNAL = 0.85, 0.5, 0.05
 # Two correlations that are both 1 may differ by this much.
 ROUNDING = 1e-12
@@ -30,6 +35,7 @@ class Board:
     """The records of a run about one subject, summed up.
 
     Attributes:
+        score_version: what it is graded with.
         leaderboard: one row per method, best first within its access class, controls last.
         per_game: one row per method and game, in the order of the run.
         excluded: reason by game (and state, where a protocol has several) that nobody is scored on.
@@ -38,6 +44,7 @@ class Board:
     """
 
     subject: str
+    score_version: str
     leaderboard: pd.DataFrame
     per_game: pd.DataFrame
     excluded: dict[str, str]
@@ -64,19 +71,22 @@ def _build_board(records: pd.DataFrame, manifest: Manifest, subject: str) -> Boa
     spreads = seed_spreads(scored, labels)
     draws = drawn_games(len(values.games), seed=manifest.settings.seed)
     n_tasks = len(scored.drop_duplicates(TASK))
+    averaged = AVERAGED_OF[manifest.score_version]
     rows = [
         {
-            **_method_row(entry, values, draws),
+            **_method_row(entry, values, draws, averaged),
+            **(_only_v2(entry.label, scored) if manifest.score_version == "v2" else {}),
             "F_seed_sd": spreads.get(entry.label, math.nan),
             **_counts(tasks[tasks["method"] == entry.label], n_tasks),
         }
         for entry in entries
     ]
-    leaderboard, per_game = _ranked(pd.DataFrame(rows)), _per_game(entries, scored, values)
+    leaderboard, per_game = _ranked(pd.DataFrame(rows)), _per_game(entries, scored, values, averaged)
     for table in (leaderboard, per_game):
         table.insert(0, "subject", subject)
     return Board(
         subject=subject,
+        score_version=manifest.score_version,
         leaderboard=leaderboard,
         per_game=per_game,
         excluded=_reasons(records, "excluded", manifest),
@@ -131,7 +141,7 @@ def _clips_negative(manifest: Manifest, subject: str) -> bool:
     return manifest.score_version == "v1" and subject == "machine"
 
 
-def _method_row(entry: MethodEntry, values: GameValues, draws: np.ndarray) -> dict[str, Any]:
+def _method_row(entry: MethodEntry, values: GameValues, draws: np.ndarray, averaged: Sequence[str]) -> dict[str, Any]:
     counted = values.of(entry.label, "F_counted")
     limits = interval(counted, draws)
     return {
@@ -146,8 +156,37 @@ def _method_row(entry: MethodEntry, values: GameValues, draws: np.ndarray) -> di
         "F_content": float(board_value(counted[:1])),
         "F_position": float(board_value(counted[1:])),
         "F_unclipped": float(board_value(values.of(entry.label, "F"))),
-        **{name: float(board_value(values.of(entry.label, name))) for name in AVERAGED},
+        **{name: float(board_value(values.of(entry.label, name))) for name in averaged},
     }
+
+
+def _only_v2(method: str, scored: pd.DataFrame) -> dict[str, float]:
+    """What a claim gains on removal beside the oracle, and F on content where a byte's own value lasts or does not."""
+    rows = {label: scored[scored["method"] == label] for label in (method, "oracle")}
+    content = rows[method][rows[method]["regime"] == "content"]
+    return {
+        **{name: _gain_on_board(rows[method], rows["oracle"], column) for column, name in GAINS.items()},
+        "F_content_alive": _mean_over_games(content[content["self_alive"]]),
+        "F_content_overwritten": _mean_over_games(content[~content["self_alive"]]),
+    }
+
+
+def _gain_on_board(rows: pd.DataFrame, oracle: pd.DataFrame, column: str) -> float:
+    """The mean over regimes of the gain over all outputs of the regime."""
+    gains = []
+    for regime in REGIMES:
+        mine, ceiling = (each[each["regime"] == regime].groupby(TASK)[column].mean() for each in (rows, oracle))
+        both = pd.concat([mine, ceiling], axis=1, keys=["method", "oracle"])
+        gains.append(gain(both["method"].to_numpy(), both["oracle"].to_numpy()))
+    return float(board_value(np.array(gains).reshape(-1, 1)))
+
+
+def _mean_over_games(rows: pd.DataFrame) -> float:
+    """F: the mean over seeds, outputs, states and games, in this order; NaN without any."""
+    means = rows.groupby(["game", "state", "output"])["F"].mean()
+    for level in (["game", "state"], ["game"]):
+        means = means.groupby(level).mean()
+    return float(means.mean()) if len(means) else math.nan
 
 
 def _counts(records: pd.DataFrame, n_tasks: int) -> dict[str, Any]:
@@ -187,22 +226,24 @@ def _ranked(board: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _per_game(entries: Sequence[MethodEntry], scored: pd.DataFrame, values: GameValues) -> pd.DataFrame:
+def _per_game(
+    entries: Sequence[MethodEntry], scored: pd.DataFrame, values: GameValues, averaged: Sequence[str]
+) -> pd.DataFrame:
     remarks = _remarks(scored)
     rows = []
     for entry in entries:
         played = set(scored.loc[scored["method"] == entry.label, "game"])
         for index, game in enumerate(values.games):
             if game in played:
-                row = _game_row(entry, game, values, index)
+                row = _game_row(entry, game, values, index, averaged)
                 remark = remarks.get((entry.label, game), Remark())
                 # Scores say something about answers only.
                 words = remark.troubles or _notes(entry, row, remark)
                 rows.append({**row, "note": "; ".join(words)})
-    return pd.DataFrame(rows, columns=["method", "game", "F", "F_content", "F_position", *AVERAGED, "note"])
+    return pd.DataFrame(rows, columns=["method", "game", "F", "F_content", "F_position", *averaged, "note"])
 
 
-def _game_row(entry: MethodEntry, game: str, values: GameValues, index: int) -> dict[str, Any]:
+def _game_row(entry: MethodEntry, game: str, values: GameValues, index: int, averaged: Sequence[str]) -> dict[str, Any]:
     column = slice(index, index + 1)
     raw = values.of(entry.label, "F")[:, index]
     return {
@@ -211,7 +252,7 @@ def _game_row(entry: MethodEntry, game: str, values: GameValues, index: int) -> 
         "F": float(board_value(values.of(entry.label, "F_counted")[:, column])),
         "F_content": float(raw[0]),
         "F_position": float(raw[1]),
-        **{name: float(board_value(values.of(entry.label, name)[:, column])) for name in AVERAGED},
+        **{name: float(board_value(values.of(entry.label, name)[:, column])) for name in averaged},
     }
 
 

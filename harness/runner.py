@@ -31,7 +31,6 @@ from oracle.effects import AnswerKey
 from oracle.errors import DamagedFile
 from oracle.task import Question
 
-
 # Answer keys that the judge has in memory at a time.
 STATES_KEPT = 4
 

@@ -7,7 +7,7 @@ nothing deserves: 0.
 import math
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from harness.scores import (
     ROUNDING,
@@ -18,7 +18,6 @@ from harness.scores import (
     ScoreInfo,
     area,
     count_movers,
-    descending_order,
     is_constant,
     log_shares,
     pearson,
@@ -36,7 +35,6 @@ SET_SHARE = 0.05 * (1 - ROUNDING)
 WORST_SUFFICIENCY = -1.0
 # A prediction so far off is as wrong as any; squared and summed, it still is a number.
 FAR_OFF = 1e100
-STEPS = (0, 1, 2, 4, 8, 16, 32, 64)
 
 PETSIUK = "Petsiuk, Das, Saenko 2018, arXiv 1806.07421"
 SCORES_V2 = {
@@ -209,10 +207,10 @@ def curve_range(oracle: CurvePair, random: OrderCurves) -> float:
 def curve_differences(deletion: Curve, insertion: Curve, oracle: CurvePair, random: OrderCurves) -> tuple[float, float]:
     """How much better than random orders deletion and insertion are, over the range; NaN if the range is 0.
 
-    All curves are y at `curve_steps`; first deletion, then insertion. With y_0 the reference, where deletion starts and
-    insertion ends, and AUC the area under |y - y_0| over equally spaced steps: s (AUC - mean AUC of the random orders)
-    / `curve_range`, s = +1 for deletion, which is good if y leaves y_0 fast, and s = -1 for insertion, which is good if
-    y comes back fast. 0 is chance; how high it can go, the oracle's curves tell.
+    All curves are y at the steps of `oracle.removals`; first deletion, then insertion. With y_0 the reference, where
+    deletion starts and insertion ends, and AUC the area under |y - y_0| over equally spaced steps: s (AUC - mean AUC of
+    the random orders) / `curve_range`, s = +1 for deletion, which is good if y leaves y_0 fast, and s = -1 for
+    insertion, which is good if y comes back fast. 0 is chance; how high it can go, the oracle's curves tell.
 
     >>> random = np.array([[[0.0, 1.0, 2.0]], [[2.0, 1.0, 0.0]]])
     >>> curve_differences(np.array([0.0, 2.0, 2.0]), np.array([2.0, 2.0, 0.0]), random[:, 0], random)

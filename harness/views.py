@@ -30,6 +30,11 @@ SCORE_COLUMNS = [
     "precision_at_3",
     "deletion_auc",
     "insertion_auc",
+    "F_cross",
+    "F_log",
+    "S_log",
+    "deletion_diff",
+    "insertion_diff",
     "status",
     "reason",
 ]

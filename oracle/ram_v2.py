@@ -155,7 +155,7 @@ class RamV2:
         outputs = (*self._contents(game, rollouts, responses), *self._positions(rollouts, responses))
         if not outputs:
             raise DegenerateTask(
-                f"outputs: no byte is moved by {self.least_movers} others, and no sprite is still located at the horizon"
+                f"outputs: no byte is moved by {self.least_movers} others, and no sprite is located at the horizon"
             )
         return outputs
 
