@@ -17,7 +17,7 @@ from oracle.template import Template, TranslatingByte
 from tests.methods.tasks import CONTENT, Case, draw_task
 from tests.naive import sprites as naive
 
-many_examples = settings(deadline=None, derandomize=True, max_examples=100)
+many_examples = settings(deadline=None, derandomize=True, max_examples=40)
 
 # Byte 1 moves right, byte 2 moves down, both one pixel per unit, and stand at 50 and 60.
 ALONG_X, ALONG_Y = TranslatingByte(1, 1.0, 0.0, 50), TranslatingByte(2, 0.0, 1.0, 60)

@@ -29,16 +29,26 @@ def _colour(screen: np.ndarray, row: int, column: int) -> int | None:
     return int(screen[row, column]) if 0 <= row < n_rows and 0 <= column < n_columns else None
 
 
-def best_shift(reference: np.ndarray, new: np.ndarray, changed: np.ndarray, limit: int) -> tuple[Shift, float]:
-    """The shift that explains most changed pixels, and which share of them."""
+def _explained(reference: np.ndarray, new: np.ndarray, changed: np.ndarray, limit: int) -> dict[Shift, int]:
     pixels = [(row, column) for row, column in np.ndindex(changed.shape) if changed[row, column]]
-    counts = {
+    return {
         (dx, dy): sum(_colour(reference, row - dy, column - dx) == new[row, column] for row, column in pixels)
         for dx in range(-limit, limit + 1)
         for dy in range(-limit, limit + 1)
     }
+
+
+def best_shift(reference: np.ndarray, new: np.ndarray, changed: np.ndarray, limit: int) -> tuple[Shift, float]:
+    """The shift that explains most changed pixels, and which share of them."""
+    counts = _explained(reference, new, changed, limit)
     best = _best(counts)
-    return best, counts[best] / len(pixels)
+    return best, counts[best] / int(changed.sum())
+
+
+def n_best_shifts(reference: np.ndarray, new: np.ndarray, changed: np.ndarray, limit: int) -> int:
+    """How many shifts explain equally many changed pixels, and most."""
+    counts = list(_explained(reference, new, changed, limit).values())
+    return counts.count(max(counts))
 
 
 def translation(reference: np.ndarray, plus: np.ndarray, minus: np.ndarray) -> tuple[float, float] | None:
