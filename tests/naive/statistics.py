@@ -97,7 +97,8 @@ def bca_interval(rows: Sequence[Row], draws: Sequence[Sequence[int]]) -> tuple[f
 def _share_below(estimate: float, replicates: Sequence[float]) -> float:
     count = 0.0
     for value in replicates:
-        count += 1.0 if value < estimate else 0.5 if value == estimate else 0.0
+        is_tie = abs(value - estimate) < 1e-12
+        count += 0.5 if is_tie else 1.0 if value < estimate else 0.0
     return count / len(replicates)
 
 
