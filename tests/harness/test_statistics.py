@@ -8,7 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness.statistics import Interval, board_value, drawn_games, interval
+from harness.statistics import (
+    BLOCK,
+    Interval,
+    board_value,
+    drawn_games,
+    game_values,
+    interval,
+    intervals,
+    spread_over_seeds,
+    spread_over_states,
+)
 from tests.naive import statistics as naive
 
 N_FEW_DRAWS = 300
@@ -25,6 +35,24 @@ def both_regimes(n_games):
     value = st.one_of(st.integers(-64, 64).map(lambda number: number / 64), st.none())
     row = st.lists(value, min_size=n_games, max_size=n_games)
     return st.tuples(row, row)
+
+
+def nested(shape):
+    """Random scores as lists within lists: whole 64ths, some missing."""
+    scores = st.one_of(st.integers(-64, 64).map(lambda number: number / 64), st.none())
+    for size in reversed(shape):
+        scores = st.lists(scores, min_size=size, max_size=size)
+    return scores
+
+
+def array(scores):
+    """The same as an array, NaN for what is missing."""
+    return np.array(scores, dtype=np.float64)
+
+
+def exactly(found):
+    """Intervals to compare bit for bit, also where undefined."""
+    return [(repr(each.low), repr(each.high), each.kind) for each in found]
 
 
 def parts(found):
@@ -76,6 +104,55 @@ def test_board_value_of_many_draws_at_once():
     stack = np.stack([table([[1.0, 0.0], [0.5, None]]), table([[1.0, 1.0], [0.0, 0.0]])])
     # (1/2 + 1/2) / 2, and (1 + 0) / 2.
     assert [0.5, 0.5] == board_value(stack).tolist()
+
+
+@settings(max_examples=50)
+@given(scores=nested((2, 3, 2, 3, 2)))
+def test_game_values_equal_their_replica(scores):
+    """A game value is the mean over states of the mean over outputs of the mean over seeds, each of what is there."""
+    expected = [[naive.game_value(states) for states in games] for games in scores]
+    np.testing.assert_allclose(table(expected), game_values(array(scores)), rtol=0, atol=1e-12)
+
+
+def test_game_values_by_hand():
+    """Means of means: a state with one output weighs as much as one with two, an output with one seed too."""
+    scores = array([[[[[1.0, 0.0], [0.25, None]], [[None, None], [1.0, 0.5]]]]])
+    # First state: (1/2 + 1/4) / 2 = 3/8; second: 3/4.
+    assert [[9 / 16]] == game_values(scores).tolist()
+
+
+# --- the spread -----------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=50)
+@given(content=nested((2, 3, 3, 2, 2)), position=nested((2, 3, 3, 1, 2)))
+def test_spreads_equal_their_replicas(content, position):
+    """The spreads over states and seeds equal loops over the board values of each state and each seed."""
+    by_method = list(zip(content, position, strict=True))
+    scores = [array(content), array(position)]
+    for spread, replica in (
+        (spread_over_states, naive.spread_over_states),
+        (spread_over_seeds, naive.spread_over_seeds),
+    ):
+        expected = array([replica(regimes) for regimes in by_method])
+        np.testing.assert_allclose(expected, spread(scores), rtol=0, atol=1e-9)
+
+
+def test_spreads_by_hand():
+    """States that differ by 0.5 and seeds that differ by 0.25 spread by that over the root of 2."""
+    # Two games, two states, one output, two seeds; the second game is the first plus 0.25.
+    game = np.array([[[0.0, 0.25]], [[0.5, 0.75]]])
+    scores = np.stack([game, game + 0.25])[None]
+    assert pytest.approx(0.5 / math.sqrt(2)) == spread_over_states([scores])[0]
+    assert pytest.approx(0.25 / math.sqrt(2)) == spread_over_seeds([scores])[0]
+
+
+def test_spread_of_one_is_undefined():
+    """One state, or one seed beside missing ones, has no spread; it is not 0."""
+    scores = np.random.default_rng(0).random((2, 5, 1, 2, 3))
+    scores[1, ..., 1:] = NAN
+    assert [True, True] == np.isnan(spread_over_states([scores])).tolist()
+    assert [False, True] == np.isnan(spread_over_seeds([scores])).tolist()
 
 
 # --- the draws ------------------------------------------------------------------------------------------------------
@@ -149,6 +226,76 @@ def test_same_draws_give_the_same_interval():
     draws = drawn_games(20, seed=9, n_draws=500)
     assert interval(values, draws) == interval(values, drawn_games(20, seed=9, n_draws=500))
     assert interval(values, draws) != interval(values, drawn_games(20, seed=10, n_draws=500))
+
+
+def test_bootstrap_agrees_with_scipys():
+    """On skewed values of one regime the interval is that of scipy's BCa, whose draws are others."""
+    row = np.random.default_rng(4).exponential(1.0, 30)
+    found = interval(np.stack([row]), drawn_games(30, seed=0))
+    other = stats.bootstrap((row,), np.mean, n_resamples=10_000, method="BCa", rng=np.random.default_rng(1))
+    # The 2.5 % quantile of 10,000 draws has a standard error of 0.027 standard errors of the mean, so a difference of
+    # two 0.04; without the acceleration the ends would be 0.2 away.
+    tolerance = 4 * 0.04 * float(stats.sem(row))
+    limits = other.confidence_interval
+    assert pytest.approx(limits.low, abs=tolerance) == found.low
+    assert pytest.approx(limits.high, abs=tolerance) == found.high
+
+
+# --- many methods at once -------------------------------------------------------------------------------------------
+
+
+def many(n_methods, n_games, *, seed=0):
+    """Skewed game values of two regimes, a fifth of them missing; every third method has too few games to draw."""
+    generator = np.random.default_rng(seed)
+    values = generator.beta(0.5, 1.0, (n_methods, 2, n_games))
+    values[generator.random(values.shape) < 0.2] = NAN
+    values[::3, :, 9:] = NAN
+    return values
+
+
+def test_every_method_has_the_interval_it_has_alone():
+    """In a table of many methods each has, bit for bit, its own interval: BCa or t."""
+    values, draws = many(2 * BLOCK + 5, 15), drawn_games(15, seed=2, n_draws=200)
+    found = intervals(values, draws)
+    assert exactly(found) == [each for rows in values for each in exactly([interval(rows, draws)])]
+    assert {"BCa", "t"} == {each.kind for each in found}
+
+
+def test_order_of_the_games_changes_no_bit_of_a_bootstrap():
+    """Games in another order, drawn as before, give the same BCa intervals: sums are exact."""
+    values, draws = many(9, 20), drawn_games(20, seed=3, n_draws=200)
+    order = np.random.default_rng(1).permutation(20)
+    found = intervals(values[..., order], np.argsort(order)[draws])
+    expected = intervals(values, draws)
+    assert [each for each in exactly(expected) if "BCa" in each] == [each for each in exactly(found) if "BCa" in each]
+    assert 6 == sum(each.kind == "BCa" for each in found)
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(1.0, 0.7), (3.0, 0.0), (-1.0, 0.0), (-0.1, -5.0)])
+def test_intervals_move_with_their_values(factor, shift):
+    """Shifted and rescaled values have shifted and rescaled intervals; a negative factor swaps the ends."""
+    values, draws = many(9, 20), drawn_games(20, seed=3, n_draws=500)
+    for before, after in zip(intervals(values, draws), intervals(factor * values + shift, draws), strict=True):
+        ends = sorted((factor * before.low + shift, factor * before.high + shift))
+        assert near(*ends, before.kind) == parts(after)
+
+
+def test_bootstraps_of_two_regimes_cover_the_truth():
+    """Over 600 boards of 42 games, whose regimes are correlated, intervals cover as often as theory says."""
+    n_games, n_samples, truth = 42, 600, 0.3
+    generator = np.random.default_rng(42)
+    games = generator.normal(0, 0.2, (n_samples, 1, n_games))
+    values = truth + games + generator.normal(0, 0.2, (n_samples, 2, n_games))
+    found = intervals(values, drawn_games(n_games, seed=1, n_draws=1000))
+    # As for one regime above: 0.940 for n = 42. Resampling regimes apart would cover less.
+    nominal = 1 - 2 * stats.t.sf(1.96 * math.sqrt((n_games - 1) / n_games), n_games - 1)
+    error = math.sqrt(nominal * (1 - nominal) / n_samples)
+    assert pytest.approx(nominal, abs=3 * error) == np.mean([each.low <= truth <= each.high for each in found])
+
+
+def test_no_methods_have_no_intervals():
+    """An empty table has no intervals."""
+    assert [] == intervals(np.empty((0, 2, 20)), drawn_games(20, seed=0, n_draws=10))
 
 
 # --- the t interval -------------------------------------------------------------------------------------------------

@@ -1,13 +1,52 @@
-"""The interval of a board value once more, in loops over plain numbers, from Efron 1987 (equations 2.3, 2.4 and 6.6).
+"""Means, intervals and spreads of board values once more, in loops over plain numbers.
 
-`None` stands for a game that lacks the regime.
+Intervals are from Efron 1987 (equations 2.3, 2.4 and 6.6). `None` stands for a game that lacks the regime, or for a
+score that is missing.
 """
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
+from statistics import NormalDist, stdev
 
 Row = Sequence[float | None]
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """Mean of what is there; None if nothing is."""
+    present = [value for value in values if value is not None]
+    return math.fsum(present) / len(present) if present else None
+
+
+def game_value(states: Sequence[Sequence[Row]]) -> float | None:
+    """Mean over the states of the mean over a state's outputs of the mean over an output's seeds."""
+    return mean([mean([mean(seeds) for seeds in outputs]) for outputs in states])
+
+
+def spread(boards: Sequence[float | None]) -> float | None:
+    """Standard deviation over n - 1 of those that are there, None for fewer than two."""
+    present = [value for value in boards if value is not None]
+    return stdev(present) if len(present) > 1 else None
+
+
+def spread_over_states(regimes: Sequence[Sequence[Sequence[Sequence[Row]]]]) -> float | None:
+    """Between the board values of each state alone; `regimes[regime][game][state][output][seed]` of one method."""
+    n_states = len(regimes[0][0])
+    return spread(
+        [board_value([[game_value([game[k]]) for game in games] for games in regimes]) for k in range(n_states)]
+    )
+
+
+def spread_over_seeds(regimes: Sequence[Sequence[Sequence[Sequence[Row]]]]) -> float | None:
+    """Between the board values of each seed alone."""
+    n_seeds = len(regimes[0][0][0][0])
+    boards = []
+    for k in range(n_seeds):
+        rows = []
+        for games in regimes:
+            kept = [[[[seeds[k]] for seeds in outputs] for outputs in states] for states in games]
+            rows.append([game_value(states) for states in kept])
+        boards.append(board_value(rows))
+    return spread(boards)
 
 
 def board_value(rows: Sequence[Row]) -> float | None:
@@ -58,7 +97,8 @@ def bca_interval(rows: Sequence[Row], draws: Sequence[Sequence[int]]) -> tuple[f
 def _share_below(estimate: float, replicates: Sequence[float]) -> float:
     count = 0.0
     for value in replicates:
-        count += 1.0 if value < estimate else 0.5 if value == estimate else 0.0
+        is_tie = abs(value - estimate) < 1e-12
+        count += 0.5 if is_tie else 1.0 if value < estimate else 0.0
     return count / len(replicates)
 
 
