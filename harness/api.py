@@ -223,6 +223,8 @@ def write_tables(finished: Run) -> Run:
         "leaderboard.json": json_text(finished.boards.values(), finished.manifest),
         "leaderboard.md": markdown_text(finished.boards.values()),
         "per_game.csv": csv_text(finished.per_game),
+        "comparisons.csv": csv_text(joined(board.comparisons for board in finished.boards.values())),
+        "families.csv": csv_text(joined(board.families for board in finished.boards.values())),
         "failures.csv": csv_text(finished.failures),
     }
     tables = {f"{name}.parquet": parquet_bytes(getattr(finished, name)) for name in ("records", "claims", "curves")}

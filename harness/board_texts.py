@@ -54,6 +54,7 @@ MARKDOWN_COLUMNS = {
     "access": "access",
     "F": "F",
     "interval": "95 % interval",
+    "ranks": "ranks",
     "F_partial": "F partial",
     "F_seed_sd": "sd of seeds",
     "F_content": "F content",
@@ -105,6 +106,8 @@ def printed(row: pd.Series, column: str) -> str:
     if column == "interval":
         kind = "" if row["F_interval"] == "BCa" else f" ({row['F_interval']})"
         return "—" if row["F_interval"] == "none" else f"{row['F_low']:.3f} to {row['F_high']:.3f}{kind}"
+    if column == "ranks":
+        return "—" if row["rank_low"] is pd.NA else f"{row['rank_low']} to {row['rank_high']}"
     value = row[column]
     if value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return "—"

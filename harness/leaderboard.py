@@ -3,16 +3,26 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
+from harness.contests import UNKNOWN, Contest
 from harness.controls import CONTROLS
 from harness.manifest import Manifest, MethodEntry
 from harness.scores_v2 import gain
-from harness.statistics import board_value, drawn_games, interval
+from harness.statistics import (
+    Interval,
+    board_value,
+    drawn_games,
+    game_values,
+    intervals,
+    spread_over_seeds,
+    spread_over_states,
+)
 from harness.units import UNANSWERED
 from oracle.output import REGIMES
 
@@ -22,7 +32,6 @@ AVERAGED_V2 = ("F_partial", "F_cross", "S", "S_log", "M", "precision_at_3", "del
 AVERAGED_OF = {"v1": AVERAGED, "v2": AVERAGED_V2}
 # What is summed over the outputs of a regime and compared with the oracle, with its name on the board.
 GAINS = {"deletion_diff": "deletion_gain", "insertion_diff": "insertion_gain"}
-UNKNOWN = "unknown"
 TASK = ["game", "state", "output"]
 COLUMNS = ("F", "F_counted", *dict.fromkeys((*AVERAGED, *AVERAGED_V2)))
 RECOVERS, HOLDS_UP, NO_SIGNAL = 0.85, 0.5, 0.05
@@ -38,6 +47,8 @@ class Board:
         score_version: what it is graded with.
         leaderboard: one row per method, best first within its access class, controls last.
         per_game: one row per method and game, in the order of the run.
+        comparisons: one row per pair of methods and regime: how far apart they are, and whether that is chance.
+        families: the same of families of methods.
         excluded: reason by game (and state, where a protocol has several) that nobody is scored on.
         not_applicable: reason by game and regime that the explained network has no output for.
         degenerate: reason by game and regime with nothing to rank.
@@ -47,6 +58,8 @@ class Board:
     score_version: str
     leaderboard: pd.DataFrame
     per_game: pd.DataFrame
+    comparisons: pd.DataFrame
+    families: pd.DataFrame
     excluded: dict[str, str]
     not_applicable: dict[str, str]
     degenerate: dict[str, str]
@@ -68,27 +81,34 @@ def _build_board(records: pd.DataFrame, manifest: Manifest, subject: str) -> Boa
     scored["F_counted"] = scored["F"].clip(lower=0.0) if _clips_negative(manifest, subject) else scored["F"]
     labels = [entry.label for entry in entries]
     values = GameValues(scored, labels)
-    spreads = seed_spreads(scored, labels)
+    spreads = values.spreads("F_counted")
     draws = drawn_games(len(values.games), seed=manifest.settings.seed)
+    limits = intervals(values.of_all("F_counted"), draws)
     n_tasks = len(scored.drop_duplicates(TASK))
     averaged = AVERAGED_OF[manifest.score_version]
     rows = [
         {
-            **_method_row(entry, values, draws, averaged),
+            **_method_row(entry, values, limits[place], averaged),
             **(_only_v2(entry.label, scored) if manifest.score_version == "v2" else {}),
-            "F_seed_sd": spreads.get(entry.label, math.nan),
+            **spreads[entry.label],
             **_counts(tasks[tasks["method"] == entry.label], n_tasks),
         }
-        for entry in entries
+        for place, entry in enumerate(entries)
     ]
-    leaderboard, per_game = _ranked(pd.DataFrame(rows)), _per_game(entries, scored, values, averaged)
-    for table in (leaderboard, per_game):
+    board, per_game = pd.DataFrame(rows), _per_game(entries, scored, values, averaged)
+    complete = board.loc[_faced_all(board), "method"].tolist()
+    contest = Contest(entries, values.of_all("F_counted"), complete, seed=manifest.settings.seed)
+    leaderboard = _ranked(board).merge(contest.columns(), on="method", how="left")
+    comparisons, families = contest.pairs(), contest.families()
+    for table in (leaderboard, per_game, comparisons, families):
         table.insert(0, "subject", subject)
     return Board(
         subject=subject,
         score_version=manifest.score_version,
         leaderboard=leaderboard,
         per_game=per_game,
+        comparisons=comparisons,
+        families=families,
         excluded=_reasons(records, "excluded", manifest),
         not_applicable=_reasons(records[records["output"] == ""], "not_applicable", manifest),
         degenerate=_reasons(records, "degenerate", manifest),
@@ -110,30 +130,52 @@ class GameValues:
     def __init__(self, scored: pd.DataFrame, methods: Sequence[str]) -> None:
         self.games = list(dict.fromkeys(scored["game"]))
         self._methods = list(methods)
-        self._values = {name: np.full((len(methods), len(REGIMES), len(self.games)), np.nan) for name in COLUMNS}
-        means = scored.groupby(["method", "regime", "game", "state", "output"], sort=False)[list(COLUMNS)].mean()
-        for level in (["method", "regime", "game", "state"], ["method", "regime", "game"]):
-            means = means.groupby(level, sort=False).mean()
-        place = {game: index for index, game in enumerate(self.games)}
-        for (method, regime, game), row in zip(means.index, means.to_numpy(), strict=True):
-            for name, value in zip(COLUMNS, row, strict=True):
-                self._values[name][self._methods.index(method), REGIMES.index(regime), place[game]] = value
+        self._scores = {name: score_arrays(scored, self._methods, self.games, name) for name in COLUMNS}
 
     def of(self, method: str, score: str) -> Float[np.ndarray, "regime game"]:
         """Game values of one score of one method."""
-        return np.asarray(self._values[score][self._methods.index(method)])
+        return np.asarray(self.of_all(score)[self._methods.index(method)])
+
+    @cache  # noqa: B019  # lives as long as its board is built
+    def of_all(self, score: str) -> Float[np.ndarray, "method regime game"]:
+        """Game values of one score of all methods."""
+        return np.stack([game_values(each) for each in self._scores[score]], axis=1)
+
+    def spreads(self, score: str) -> dict[str, dict[str, float]]:
+        """Per method, the standard deviation of its board value between states, and between its seeds."""
+        between = {
+            "state_sd": spread_over_states(self._scores[score]),
+            "seed_sd": spread_over_seeds(self._scores[score]),
+        }
+        return {
+            method: {f"{score.partition('_')[0]}_{name}": float(values[place]) for name, values in between.items()}
+            for place, method in enumerate(self._methods)
+        }
 
 
-def seed_spreads(scored: pd.DataFrame, methods: Sequence[str]) -> dict[str, float]:
-    """The standard deviation of the board's F between the seeds of a method, over n - 1; none for a single seed."""
-    by_seed = {seed: GameValues(rows, methods) for seed, rows in scored.groupby("seed")}
-    spreads = {}
-    for method, rows in scored.groupby("method"):
-        seeds = rows["seed"].unique()
-        if len(seeds) > 1:
-            values = [board_value(by_seed[seed].of(str(method), "F_counted")) for seed in seeds]
-            spreads[str(method)] = float(np.std(values, ddof=1))
-    return spreads
+def score_arrays(
+    scored: pd.DataFrame, methods: Sequence[str], games: Sequence[str], column: str
+) -> list[Float[np.ndarray, "method game state output seed"]]:
+    """One array per regime of the scores in a column; NaN for what is missing."""
+    states, seeds = (sorted(scored[name].unique()) for name in ("state", "seed"))
+    arrays = []
+    for regime in REGIMES:
+        rows = scored[scored["regime"] == regime]
+        # The k-th output of a game-state: which byte that is says nothing across games.
+        known = rows.drop_duplicates(TASK)
+        places = dict(
+            zip(known[TASK].itertuples(index=False, name=None), known.groupby(TASK[:2]).cumcount(), strict=True)
+        )
+        outputs = [places[task] for task in rows[TASK].itertuples(index=False, name=None)]
+        shape = (len(methods), len(games), max(len(states), 1), max(outputs, default=0) + 1, max(len(seeds), 1))
+        values = np.full(shape, np.nan)
+        index = [
+            pd.Index(names).get_indexer(pd.Index(rows[name]))
+            for names, name in ((methods, "method"), (games, "game"), (states, "state"))
+        ]
+        values[(*index, outputs, pd.Index(seeds).get_indexer(pd.Index(rows["seed"])))] = rows[column]
+        arrays.append(values)
+    return arrays
 
 
 def _clips_negative(manifest: Manifest, subject: str) -> bool:
@@ -141,9 +183,8 @@ def _clips_negative(manifest: Manifest, subject: str) -> bool:
     return manifest.score_version == "v1" and subject == "machine"
 
 
-def _method_row(entry: MethodEntry, values: GameValues, draws: np.ndarray, averaged: Sequence[str]) -> dict[str, Any]:
+def _method_row(entry: MethodEntry, values: GameValues, limits: Interval, averaged: Sequence[str]) -> dict[str, Any]:
     counted = values.of(entry.label, "F_counted")
-    limits = interval(counted, draws)
     return {
         "method": entry.label,
         "title": entry.title,
@@ -215,15 +256,19 @@ def _ranked(board: pd.DataFrame) -> pd.DataFrame:
     """Ranks within one access class; a method that did not face every task has none, nor has a control."""
     is_control = board["method"].isin(CONTROLS)
     # A broken plugin has never said what it may use, so it is in no contest.
-    faced_all = board["n_tasks"] == board["n_tasks"].max()
-    applies = board["n_not_applicable"] == 0
-    in_contest = ~is_control & faced_all & applies & (board["access"] != UNKNOWN) & (board["n_tasks"] > 0)
+    in_contest = ~is_control & _faced_all(board) & (board["access"] != UNKNOWN)
     ranks = board[in_contest].groupby("access")["F"].rank(method="min", ascending=False)
     board.insert(0, "rank", ranks.reindex(board.index).astype("Int64"))
     order = board.assign(control=is_control, unranked=~in_contest, best=-board["F"])
     return board.loc[order.sort_values(["control", "unranked", "access", "best", "method"]).index].reset_index(
         drop=True
     )
+
+
+def _faced_all(board: pd.DataFrame) -> Bool[np.ndarray, " row"]:
+    """Methods that faced every task that any method faced."""
+    faced = board["n_tasks"].to_numpy()
+    return np.asarray((faced == faced.max()) & (faced > 0) & (board["n_not_applicable"].to_numpy() == 0))
 
 
 def _per_game(
