@@ -43,11 +43,13 @@ def templates(draw):
     top, left = draw(st.integers(0, 200)), draw(st.integers(0, 150))
     pixels = tuple((top + row, left + column, draw(st.integers(0, 255))) for row, column in sorted(places))
     addresses = draw(st.lists(st.integers(0, 5), min_size=1, max_size=3, unique=True))
-    slopes = st.integers(-4, 4).map(lambda quarters: quarters / 4)
+    # Whole numbers often: there lie the corners.
+    slopes = st.integers(-1, 1).map(float) | st.integers(-4, 4).map(lambda quarters: quarters / 4)
+    steps = st.integers(-3, 3).map(float) | st.integers(-24, 24).map(lambda eighths: eighths / 8)
     movers = tuple((address, draw(slopes), draw(slopes), draw(st.integers(100, 150))) for address in addresses)
     ram = [float(draw(st.integers(0, 255))) for _ in range(6)]
     for address, _, _, value in movers:
-        ram[address] = value + draw(st.integers(-24, 24)) / 8
+        ram[address] = value + draw(steps)
     return pixels, movers, ram
 
 
