@@ -9,6 +9,7 @@ import typer
 
 from games.errors import BrokenTable, UnknownName, UnsupportedRom, VeritariError
 from harness.cli_catalogue import games_app, methods_app, readouts_app
+from harness.cli_compare import compare
 from harness.errors import BadRun, CannotWrite, Interrupted, WrongUsage
 from harness.options import (
     DEFAULT_PROTOCOL,
@@ -28,6 +29,7 @@ from harness.options import (
     Workers,
 )
 from methods.spec import BadSpec
+from oracle.errors import BadProtocol
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -39,7 +41,9 @@ app.add_typer(methods_app, name="methods")
 app.add_typer(games_app, name="games")
 app.add_typer(readouts_app, name="readouts")
 
-USAGE_ERRORS = (UnknownName, UnsupportedRom, BrokenTable, BadSpec, WrongUsage, BadRun)
+app.command()(compare)
+
+USAGE_ERRORS = (BadProtocol, UnknownName, UnsupportedRom, BrokenTable, BadSpec, WrongUsage, BadRun)
 # Typer carries its own copy of click and exports its exceptions only in part.
 CommandLineError: type[Exception] = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"

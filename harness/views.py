@@ -12,12 +12,14 @@ from games.catalog import game as game_of
 from games.errors import unknown_name
 from harness.api import Run
 from harness.board_texts import ONLY_FOR, board_headings, plain_number, printed
+from harness.controls import CONTROLS
 from harness.errors import WrongUsage
 from harness.findings import Findings
 from harness.leaderboard import Board, joined
 from harness.manifest import SUBJECTS
 from harness.terminal import bar, print_table, print_text
 from oracle.network import N_FRAMES
+from oracle.protocol import is_custom
 
 SCORE_COLUMNS = [
     "method",
@@ -44,7 +46,18 @@ RANDOMISATION = (
 PROGRAMS = (
     "the same state under other programs (scrambled code): rank correlation of effects and claims with the true ones"
 )
+# A longer table of causes is shortened to those that matter.
+MOST_ROWS = 60
 GAME_COLUMNS = ["subject", "game", "F", "F_content", "F_position", "F_partial", "S", "M", "note"]
+
+
+def protocol_title(name: str) -> str:
+    """A protocol as it heads a table: one with other parameters than its own is called custom.
+
+    >>> protocol_title("ram-v2(horizon=30)")
+    'custom ram-v2(horizon=30)'
+    """
+    return f"custom {name}" if is_custom(name) else name
 
 
 def boards_of(run: Run, subject: str) -> list[Board]:
@@ -82,11 +95,13 @@ def print_leaderboards(run: Run, subject: str = "") -> None:
         about = " ".join(part for part in (board.subject, run.manifest.network_of(board.subject)) if part)
         print_table(
             leaderboard_view(run, board),
-            title=f"{settings.protocol}, {about}, games {settings.games}, seed {settings.seed}",
+            title=f"{protocol_title(settings.protocol)}, {about}, games {settings.games}, seed {settings.seed}",
             n_key_columns=2,
         )
         if board.subject == "network":
             print_text(_network_legend(board))
+        for line in _undecided(board):
+            print_text(line)
         left_out = {
             "excluded": board.excluded,
             "not applicable": board.not_applicable,
@@ -101,6 +116,18 @@ def print_leaderboards(run: Run, subject: str = "") -> None:
         print_text(f"{len(failures)} failures, see {run.path / 'failures.csv'}; the first: {_first_failure(failures)}")
     if not run.is_finished:
         print_text(f"unfinished: continue with: veritari run --resume {shlex.quote(str(run.path))}")
+
+
+def _undecided(board: Board) -> list[str]:
+    """Whom the methods can't be told from; nothing where there are too few games to tell anybody apart."""
+    if board.comparisons["p"].isna().all():
+        return []
+    rows = board.leaderboard[board.leaderboard["rank"].notna()]
+    return [
+        f"not told apart: {row['method']} from {row['not_told_from']}"
+        for _, row in rows.iterrows()
+        if row["not_told_from"]
+    ]
 
 
 def _network_legend(board: Board) -> str:
@@ -261,13 +288,15 @@ def print_game(run: Run, selection: Selection) -> None:
         reason = "; ".join(dict.fromkeys(reasons)) or "no task of it is finished"
         print_text(f"{selection.game}: nothing to show: {reason}")
     for view in views:
-        causes = view.causes.copy()
+        causes = _worth_a_row(view.causes)
         largest = causes["effect"].abs().max()
         causes.insert(3, "", [bar(abs(effect) / largest) if largest else "" for effect in causes["effect"]])
         at = f"state {view.state} (frame {view.frame}, horizon {view.horizon_frames})"
         y = f"{view.regime} output {view.output}, y(reference) = {view.reference_value:g}"
         heading = f"{view.game}, {view.subject}, {at}: {y}"
         print_table(causes, title=f"{heading}; {_shown_causes(view)}, claims per method", n_key_columns=2)
+        if n_left_out := len(view.causes) - len(causes):
+            print_text(f"{n_left_out} causes without an effect that no method names are left out; --json has them")
         print_table(view.scores, title=f"{view.game}, {view.subject}: scores on {view.output}")
 
 
@@ -284,6 +313,17 @@ def print_findings(found: Findings, *, title: str) -> None:
 def findings_json(found: Findings) -> str:
     """The same as JSON; without a machine `programs` is empty, without a network `randomisation`."""
     return to_json({part: [*map(vars, rows)] for part, rows in vars(found).items()})
+
+
+def _worth_a_row(causes: pd.DataFrame) -> pd.DataFrame:
+    """A copy without the causes that have no effect and that no method names, where there are many.
+
+    The floors name every cause, so they decide nothing.
+    """
+    if len(causes) <= MOST_ROWS:
+        return causes.copy()
+    claims = causes.drop(columns=["cause", "name", "effect", "flags", *CONTROLS], errors="ignore")
+    return causes[(causes["effect"] != 0) | (claims != 0).any(axis=1)].copy()
 
 
 def _shown_causes(view: OutputView) -> str:
