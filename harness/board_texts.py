@@ -80,7 +80,8 @@ MARKDOWN_COLUMNS = {
 ONLY_FOR = {"F_unclipped": "machine", "F_partial": "network", "F_cross": "machine"}
 ONLY_IN = {
     **dict.fromkeys(("F_unclipped", "deletion_auc", "insertion_auc"), "v1"),
-    **dict.fromkeys(("F_cross", "F_log", "deletion_gain", "insertion_gain"), "v2"),
+    **dict.fromkeys(("F_cross", "F_log", "S_log"), "v2"),
+    **dict.fromkeys(("deletion_gain", "insertion_gain", "deletion_diff", "insertion_diff"), "v2"),
 }
 
 

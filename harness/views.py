@@ -11,7 +11,7 @@ import pandas as pd
 from games.catalog import game as game_of
 from games.errors import unknown_name
 from harness.api import Run
-from harness.board_texts import ONLY_FOR, board_headings, plain_number, printed
+from harness.board_texts import ONLY_FOR, ONLY_IN, board_headings, plain_number, printed
 from harness.controls import CONTROLS
 from harness.errors import WrongUsage
 from harness.findings import Findings
@@ -257,8 +257,16 @@ def _output_view(run: Run, selection: Selection, task: tuple[str, str], claims: 
         regime=question.outputs[index].regime,
         reference_value=float(answer_key.reference_value[index]),
         causes=causes[causes["cause"] == selection.cause] if selection.cause else causes,
-        scores=scores[[name for name in SCORE_COLUMNS if ONLY_FOR.get(name, subject) == subject]],
+        scores=scores[_score_columns(subject, run.manifest.score_version)],
     )
+
+
+def _score_columns(subject: str, version: str) -> list[str]:
+    return [
+        name
+        for name in SCORE_COLUMNS
+        if ONLY_FOR.get(name, subject) == subject and ONLY_IN.get(name, version) == version
+    ]
 
 
 def _causes_table(claims: pd.DataFrame, methods: list[str], selection: Selection) -> pd.DataFrame:
