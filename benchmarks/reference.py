@@ -23,11 +23,11 @@ READING = (
 )
 REFERENCES = {"ram-v2": f"{READING},occlusion", "ram-v1": "all"}
 MENDED = (
-    "**What changed against ram-v1.** ram-v1 reproduces a published audit with its weaknesses: one early state per game, "
-    "an action cause that is the identity, a third of the occlusions without any effect, a content byte picked by the "
-    "effects it is scored on, position as changed pixels anywhere, negative correlations counted as 0. ram-v2 mends each: "
-    "four live states per game, all 128 bytes with eight do-values each, outputs that no answer key has picked, sprites "
-    "that are located, F as it is."
+    "**What changed against ram-v1.** ram-v1 reproduces a published audit with its weaknesses: one early state per "
+    "game, an action cause that is the identity, a third of the occlusions without any effect, a content byte picked "
+    "by the effects it is scored on, position as changed pixels anywhere, negative correlations counted as 0. ram-v2 "
+    "mends each: four live states per game, all 128 bytes with eight do-values each, outputs that no answer key has "
+    "picked, sprites that are located, F as it is."
 )
 BEGIN, END = "<!-- leaderboard: written by make reference -->\n", "<!-- end of leaderboard -->"
 
@@ -78,9 +78,9 @@ def what_changed(old: pd.DataFrame, new: pd.DataFrame) -> str:
         f"Chance (`random`) moves from {old['F']['random']:.3f} to {new['F']['random']:.3f} ({low:.3f} to {high:.3f}).",
         f"The order of the methods that read agrees with that of ram-v1 to a rank correlation of {agreement:.2f}.",
         f"Best of them is {best}; {_told(alike)}",
-        f"`hub`, which knows which bytes matter but not for which output, has {new['F']['hub']:.2f}:",
+        f"`hub`, which knows which bytes matter, but not for which output, has {new['F']['hub']:.2f}:",
         f"{_listed(above_hub)} above it.",
-        f"`oracle_redraw`, the effects of other do-values, has {new['F']['oracle_redraw']:.2f}: the ceiling in practice.",
+        f"`oracle_redraw`, the effects of other do-values, has {new['F']['oracle_redraw']:.2f}: what can be reached.",
     ]
     return " ".join(sentences) + "\n"
 

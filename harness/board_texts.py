@@ -31,6 +31,7 @@ def json_text(boards: Iterable[Board], manifest: Manifest) -> str:
                     {name: plain_number(value) for name, value in row.items()}
                     for row in board.leaderboard.to_dict("records")
                 ],
+                "reach": board.reach,
                 "excluded": board.excluded,
                 "not_applicable": board.not_applicable,
                 "degenerate": board.degenerate,

@@ -49,6 +49,7 @@ class Board:
         per_game: one row per method and game, in the order of the run.
         comparisons: one row per pair of methods and regime: how far apart they are, and whether that is chance.
         families: the same of families of methods.
+        reach: how many games and states there are, are valid, and have an output of each regime.
         excluded: reason by game (and state, where a protocol has several) that nobody is scored on.
         not_applicable: reason by game and regime that the explained network has no output for.
         degenerate: reason by game and regime with nothing to rank.
@@ -60,6 +61,7 @@ class Board:
     per_game: pd.DataFrame
     comparisons: pd.DataFrame
     families: pd.DataFrame
+    reach: dict[str, int]
     excluded: dict[str, str]
     not_applicable: dict[str, str]
     degenerate: dict[str, str]
@@ -109,10 +111,25 @@ def _build_board(records: pd.DataFrame, manifest: Manifest, subject: str) -> Boa
         per_game=per_game,
         comparisons=comparisons,
         families=families,
+        reach=_reach(tasks, manifest),
         excluded=_reasons(records, "excluded", manifest),
         not_applicable=_reasons(records[records["output"] == ""], "not_applicable", manifest),
         degenerate=_reasons(records, "degenerate", manifest),
     )
+
+
+def _reach(tasks: pd.DataFrame, manifest: Manifest) -> dict[str, int]:
+    """`tasks` are the records that have an output."""
+    valid = tasks[tasks["status"] != "excluded"]
+    by_regime = {regime: valid[valid["regime"] == regime] for regime in REGIMES}
+    return {
+        "games": len(manifest.games),
+        "states": len(manifest.games) * manifest.n_states,
+        "games_with_a_state": int(valid["game"].nunique()),
+        "valid_states": len(valid.drop_duplicates(TASK[:2])),
+        **{f"games_with_{regime}": int(rows["game"].nunique()) for regime, rows in by_regime.items()},
+        **{f"states_with_{regime}": len(rows.drop_duplicates(TASK[:2])) for regime, rows in by_regime.items()},
+    }
 
 
 def _reasons(records: pd.DataFrame, status: str, manifest: Manifest) -> dict[str, str]:

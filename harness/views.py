@@ -100,6 +100,7 @@ def print_leaderboards(run: Run, subject: str = "") -> None:
         )
         if board.subject == "network":
             print_text(_network_legend(board))
+        print_text(_reach_in_words(board))
         for line in _undecided(board):
             print_text(line)
         left_out = {
@@ -116,6 +117,15 @@ def print_leaderboards(run: Run, subject: str = "") -> None:
         print_text(f"{len(failures)} failures, see {run.path / 'failures.csv'}; the first: {_first_failure(failures)}")
     if not run.is_finished:
         print_text(f"unfinished: continue with: veritari run --resume {shlex.quote(str(run.path))}")
+
+
+def _reach_in_words(board: Board) -> str:
+    reach = board.reach
+    return (
+        f"{reach['games_with_a_state']} of {reach['games']} games have a valid state ({reach['valid_states']} of "
+        f"{reach['states']} states), {reach['games_with_content']} a content output, {reach['games_with_position']} a "
+        f"position output"
+    )
 
 
 def _undecided(board: Board) -> list[str]:

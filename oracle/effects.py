@@ -19,10 +19,11 @@ from oracle.movement import Movement
 from oracle.output import Output, Regime
 from oracle.protocol import AuditProtocol
 from oracle.removals import Removals, Values
-from oracle.responses import Responses, finals_of, respond
+from oracle.responses import Responses, effects_of_causes, finals_of, respond
 from oracle.rollout import ExactRollouts, replay
 from oracle.state import Trace
 from oracle.task import Question
+from oracle.template import displacement, window_of
 
 # Part of every store key: raise it with any change that could alter an effect.
 ORACLE_VERSION = 4
@@ -42,6 +43,8 @@ class AnswerKey(BaseModel):
         controls: claims of the protocol's own controls, by name.
         reference_curves: what deletion and insertion are compared with, by name; see `oracle.removals`. Empty where
             a protocol compares with nothing.
+        secondary: of outputs that are displacements, what else could be called position, by name: `changed_pixels` on
+            the whole screen, and in the `window` where the sprite is looked for; NaN for other outputs.
         movement: of subject `network`, how each do-value moves the network's input; None for the machine.
         reference_ram, reference_screen: the reference run at the horizon.
         reference_hash: SHA-256 over the reference run; equal hashes, equal worlds.
@@ -62,6 +65,7 @@ class AnswerKey(BaseModel):
     reference_value: Float[np.ndarray, " output"]
     controls: dict[str, Float[np.ndarray, "output cause"]] = {}
     reference_curves: dict[str, Float[np.ndarray, "output curve *order step"]] = {}
+    secondary: dict[str, Float[np.ndarray, "output cause"]] = {}
     movement: Movement | None = None
     final_ram: UInt8[np.ndarray, "rollout byte"]
     footprints: Bool[np.ndarray, "cause row column"]
@@ -101,7 +105,7 @@ class AnswerKey(BaseModel):
 
 _ARRAYS = {"effects", "reference_value", "final_ram", "footprints", "reference_ram", "reference_screen"}
 # Of as many as a protocol has, by name.
-_NAMED_ARRAYS = ("controls", "reference_curves")
+_NAMED_ARRAYS = ("controls", "reference_curves", "secondary")
 
 
 @dataclass(frozen=True)
@@ -206,7 +210,8 @@ def _measure_at(protocol: AuditProtocol, game: Game, state: int, found: Measured
         reference_screen=reference.screen,
         final_ram=responses.finals.ram,
         footprints=responses.changed,
-        flags=responses.flags,
+        flags=_with_lost_sprites(responses, outputs),
+        secondary=_secondary(responses, outputs),
         controls=controls,
         reference_curves=curves,
         **answers,
@@ -252,6 +257,33 @@ def _values(rollouts: ExactRollouts, reference: Snapshot, outputs: Sequence[Outp
         return np.array([output.values(finals)[0] for output in outputs])
 
     return values
+
+
+def _with_lost_sprites(responses: Responses, outputs: Sequence[Output]) -> tuple[str, ...]:
+    """The flags of the causes; `lost` where any do-value leaves a sprite nowhere to be found."""
+    lost = np.zeros(len(responses.owners), dtype=np.bool_)
+    for output in outputs:
+        if output.template is not None:
+            lost |= displacement(output.template, responses.finals.screens)[1]
+    loses = set(responses.owners[lost].tolist())
+    return tuple(f"{flags} lost".lstrip() if cause in loses else flags for cause, flags in enumerate(responses.flags))
+
+
+def _secondary(responses: Responses, outputs: Sequence[Output]) -> dict[str, np.ndarray]:
+    if all(output.template is None for output in outputs):
+        return {}
+    undefined = np.full(len(responses.flags), np.nan)
+    changed = responses.finals.changed
+    everywhere = np.array([undefined if each.template is None else _n_changed(responses, changed) for each in outputs])
+    nearby = [
+        undefined if each.template is None else _n_changed(responses, changed[:, *window_of(each.template)])
+        for each in outputs
+    ]
+    return {"changed_pixels": everywhere, "window": np.array(nearby)}
+
+
+def _n_changed(responses: Responses, changed: Bool[np.ndarray, "rollout row column"]) -> Float[np.ndarray, " cause"]:
+    return effects_of_causes(changed.sum(axis=(1, 2), dtype=np.float64), responses.owners)
 
 
 def _answers(outputs: tuple[Output, ...], responses: Responses) -> dict[str, Any]:

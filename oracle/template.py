@@ -92,6 +92,15 @@ def displacement(
     return found
 
 
+def window_of(template: Template) -> tuple[slice, slice]:
+    """The rows and columns where the sprite is looked for: its box and 24 pixels to each side."""
+    rows, columns, _ = np.array(template.pixels).T
+    return (
+        slice(max(int(rows.min()) - FARTHEST, 0), int(rows.max()) + FARTHEST + 1),
+        slice(max(int(columns.min()) - FARTHEST, 0), int(columns.max()) + FARTHEST + 1),
+    )
+
+
 def _surroundings(template: Template, screens: Screens) -> Int[np.ndarray, "rollout near_row near_column"]:
     """What can be found of the sprite: its box and 24 pixels to each side, `OFF_SCREEN` where there is no screen."""
     rows, columns, _ = np.array(template.pixels).T
