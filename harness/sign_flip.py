@@ -45,12 +45,14 @@ def sign_flip_p(differences: Differences, signs: Signs) -> Float[np.ndarray, " p
 
 
 def _shares(differences: Differences) -> Float[np.ndarray, "pair game"]:
-    """What each game adds to the mean difference: they sum to it, and flipping a game's sign flips its share."""
+    """What each game adds to the sum of the regimes' means, which is T but for the number of regimes.
+
+    That is the same for every flip, and so counts for nothing.
+    """
     present = ~np.isnan(differences)
     count = present.sum(axis=2, keepdims=True)
-    n_regimes = np.maximum((count > 0).sum(axis=1), 1)
     by_regime = np.where(present, differences, 0.0) / np.maximum(count, 1)
-    return np.asarray(by_regime.sum(axis=1) / n_regimes)
+    return np.asarray(by_regime.sum(axis=1))
 
 
 def _all_flips(n_games: int) -> Signs:

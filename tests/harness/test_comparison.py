@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.comparison import compare, family_of_pairs, holm, rank_intervals, significantly_better
@@ -43,18 +43,21 @@ def with_none(p):
 # --- Holm -----------------------------------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(p=st.lists(P, max_size=8))
 def test_holm_equals_its_replica(p):
     """Corrected p values are Holm's by another formula, ties included; NaN stay, and count for nothing."""
     np.testing.assert_allclose(with_none(naive.holm(p)), holm(with_none(p)), rtol=0, atol=1e-12)
 
 
+@settings(deadline=None)
 @given(p=st.lists(st.integers(0, 1000).map(lambda number: (number + 0.5) / 10_000), min_size=1, max_size=8))
 def test_holm_rejects_what_stepping_down_rejects(p):
     """Corrected p below 0.05 are the tests that the step-down procedure rejects at 0.05."""
     assert naive.rejected_by_holm(p, 0.05) == set(np.flatnonzero(holm(with_none(p)) < 0.05))
 
 
+@settings(deadline=None)
 @given(p=st.lists(P, min_size=1, max_size=8), smaller=st.floats(0, 1))
 def test_holm_is_monotone(p, smaller):
     """If one p shrinks, no corrected p grows."""
@@ -97,6 +100,7 @@ def test_significantly_better_is_below_five_percent():
     assert [[0, 1], [0, 2]] == np.argwhere(found).tolist()
 
 
+@settings(deadline=None)
 @given(
     above=st.lists(st.lists(st.booleans(), min_size=5, max_size=5), min_size=5, max_size=5),
     contestants=st.permutations(range(5)).flatmap(lambda order: st.integers(1, 5).map(lambda n: order[:n])),

@@ -106,7 +106,7 @@ def test_board_value_of_many_draws_at_once():
     assert [0.5, 0.5] == board_value(stack).tolist()
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(scores=nested((2, 3, 2, 3, 2)))
 def test_game_values_equal_their_replica(scores):
     """A game value is the mean over states of the mean over outputs of the mean over seeds, each of what is there."""
@@ -124,7 +124,7 @@ def test_game_values_by_hand():
 # --- the spread -----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(content=nested((2, 3, 3, 2, 2)), position=nested((2, 3, 3, 1, 2)))
 def test_spreads_equal_their_replicas(content, position):
     """The spreads over states and seeds equal loops over the board values of each state and each seed."""
