@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from harness.claims import DEFAULT_BUDGET, CountedRead, CountedRollout, ask, hooked
-from harness.projection import on_causes, project, project_map
+from harness.projection import on_causes, project
 from harness.seeds import seed_of
 from harness.units import task_id
 from harness.world import build_world
@@ -17,6 +17,7 @@ from methods.vanilla_gradient import vanilla_gradient
 from oracle.effects import measure
 from oracle.errors import BudgetExceeded
 from oracle.intervention import ActionWrite, Cause, RamWrite
+from oracle.movement import Movement
 from oracle.network_effects import measure_network
 from oracle.rollout import ExactRollouts
 from tests.toy import (
@@ -357,6 +358,11 @@ def map_of(asked, network_key, network=None):
     return ask(question, question.outputs[0], asked, world=no_world, run_seed=0, network=network)
 
 
+def movement_of(moved):
+    """What causes with one do-value each move."""
+    return Movement.of(list(moved), np.zeros(moved.shape[1:], np.float32), np.arange(len(moved)))
+
+
 def naive_projection(pixels, moved, *, signed):
     """The claim of each cause, pixel by pixel."""
     claims = []
@@ -373,31 +379,32 @@ def naive_projection(pixels, moved, *, signed):
 def test_projection_of_a_map_is_the_replica(shape, signed):
     """A signed map claims |sum of A dx| of a cause, an unsigned one the sum of |A| |dx|, for inputs of any shape."""
     generator = np.random.default_rng(5)
-    pixels, moved = generator.normal(size=shape), generator.normal(size=(6, *shape))
-    found = project_map(pixels, moved, signed=signed)
+    pixels, moved = generator.normal(size=shape), generator.normal(size=(6, *shape)).astype(np.float32)
+    found = movement_of(moved).project(pixels, signed=signed)
     np.testing.assert_allclose(naive_projection(pixels, moved, signed=signed), found, rtol=1e-12)
 
 
 def test_projection_laws():
     """Twice the map claims twice as much; the map's sign counts for nothing; causes keep their order."""
     generator = np.random.default_rng(6)
-    pixels, moved = generator.normal(size=(2, 3, 3)), generator.normal(size=(5, 2, 3, 3))
+    pixels, moved = generator.normal(size=(2, 3, 3)), generator.normal(size=(5, 2, 3, 3)).astype(np.float32)
+    movement, backwards = movement_of(moved), movement_of(moved[::-1])
     for signed in (True, False):
-        claim = project_map(pixels, moved, signed=signed)
-        np.testing.assert_allclose(2 * claim, project_map(2 * pixels, moved, signed=signed))
-        np.testing.assert_allclose(claim, project_map(-pixels, moved, signed=signed))
-        np.testing.assert_allclose(claim[::-1], project_map(pixels, moved[::-1], signed=signed))
+        claim = movement.project(pixels, signed=signed)
+        np.testing.assert_allclose(2 * claim, movement.project(2 * pixels, signed=signed))
+        np.testing.assert_allclose(claim, movement.project(-pixels, signed=signed))
+        np.testing.assert_allclose(claim[::-1], backwards.project(pixels, signed=signed))
     # What moves up cancels what moves down in a signed map only.
-    opposite = np.array([[[[1.0, -1.0]]]])
+    opposite = movement_of(np.array([[[[1.0, -1.0]]]], dtype=np.float32))
     ones = np.ones((1, 1, 2))
-    assert [0.0, 2.0] == [project_map(ones, opposite, signed=signed)[0] for signed in (True, False)]
+    assert [0.0, 2.0] == [opposite.project(ones, signed=signed)[0] for signed in (True, False)]
 
 
 def test_only_maps_are_projected(network_key):
     """An answer per cause is a claim already."""
     answer = map_of(vanilla_gradient, network_key)
-    assert answer == on_causes(answer, network_key.moved, domain="cause", signed=True)
-    assert answer.values != on_causes(answer, network_key.moved, domain="pixels", signed=True).values
+    assert answer == on_causes(answer, network_key.movement, domain="cause", signed=True)
+    assert answer.values != on_causes(answer, network_key.movement, domain="pixels", signed=True).values
 
 
 def test_the_gradient_of_a_linear_network_is_its_weights(network_key):
@@ -406,7 +413,7 @@ def test_the_gradient_of_a_linear_network_is_its_weights(network_key):
     named = np.argwhere(np.array(answer.values).reshape(2, 8, 10))
     assert [[1, 3, 5]] == named.tolist()
     assert (1, 0) == (answer.n_gradients, answer.n_rollouts)
-    claim = on_causes(answer, network_key.moved, domain="pixels", signed=True)
+    claim = on_causes(answer, network_key.movement, domain="pixels", signed=True)
     assert [abs(float(effect)) for _, effect in PAPER_NETWORK_EFFECTS] == list(claim.values)
 
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from harness import scores
-from harness.controls import CONTROL_ENTRIES, CONTROLS, Truth
+from harness.controls import CONTROLS, EVERYWHERE, Truth, control_entries
+from oracle.movement import Movement
+from oracle.protocol import protocol
 
 EFFECT = np.array([17.0, 108.0, 68.0, 4.0, 0.0, 0.0, 8.0, 4.0])
 
@@ -59,19 +61,38 @@ def test_random_knows_nothing():
 
 
 def test_every_control_has_an_entry():
-    """The entries of the controls are those of the dictionary, in a class of access and a family of their own."""
+    """The controls of ram-v2 are those of the dictionary, in a class of access and a family of their own."""
     assert [(name, name, "control", "control", "cause") for name in CONTROLS] == [
-        (entry.label, entry.spec, entry.family, entry.access, entry.domain) for entry in CONTROL_ENTRIES
+        (entry.label, entry.spec, entry.family, entry.access, entry.domain)
+        for entry in control_entries(protocol("ram-v2"))
     ]
+
+
+def test_a_protocol_adds_its_own_controls():
+    """ram-v1 has the controls of every board, ram-v2 two more, which know the machine only."""
+    assert list(EVERYWHERE) == [entry.label for entry in control_entries(protocol("ram-v1"))]
+    only_machine = [entry.label for entry in control_entries(protocol("ram-v2")) if entry.subjects == ("machine",)]
+    assert ["oracle_redraw", "hub"] == only_machine
+
+
+@pytest.mark.parametrize("name", ["oracle_redraw", "hub"])
+def test_the_controls_of_a_protocol_claim_what_it_says(name):
+    """A protocol's own control claims the row that was measured for it, in an array of its own."""
+    claims = {"oracle_redraw": np.array([3.0, 1.0]), "hub": np.array([0.5, 0.25])}
+    claim = CONTROLS[name](Truth(EFFECT[:2], claims=claims), generator=np.random.default_rng(0))
+    assert claims[name].tolist() == claim.tolist()
+    claim[0] = 99.0
+    assert 99.0 != claims[name][0]
 
 
 # Three causes that move two pixels.
 MOVED = np.array([[[1.0, -2.0]], [[0.0, 0.5]], [[-3.0, 0.0]]], dtype=np.float32)
+MOVEMENT = Movement.of(list(MOVED), np.zeros((1, 2), np.float32), np.arange(3))
 
 
 def test_controls_of_a_network_are_maps():
     """On a network `uniform` is a map of ones and `random` one of draws, both projected on what the causes move."""
-    truth = Truth(np.array([4.0, 1.0, 2.0]), MOVED)
+    truth = Truth(np.array([4.0, 1.0, 2.0]), MOVEMENT)
     uniform = CONTROLS["uniform"](truth, generator=np.random.default_rng(0))
     # How much each cause moves the input: 1 + 2, 0.5, 3.
     assert [3.0, 0.5, 3.0] == uniform.tolist()
@@ -83,7 +104,7 @@ def test_controls_of_a_network_are_maps():
 
 def test_the_uniform_map_knows_nothing_beyond_size():
     """The uniform map has F_partial 0: it is the size."""
-    truth = Truth(np.array([4.0, 1.0, 2.0]), MOVED)
+    truth = Truth(np.array([4.0, 1.0, 2.0]), MOVEMENT)
     claim = CONTROLS["uniform"](truth, generator=np.random.default_rng(0))
     size = np.abs(MOVED).sum(axis=(1, 2)).astype(np.float64)
     assert scores.partial_pearson(claim, truth.effect, size) == 0.0

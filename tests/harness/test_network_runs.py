@@ -8,7 +8,6 @@ import pytest
 
 from harness import api
 from harness.errors import BadRun, WrongUsage
-from harness.projection import project_map
 from harness.units import Claim, task_id
 from oracle.readout import FOLDER, read_card, weights_path
 from tests.harness import commands
@@ -204,7 +203,7 @@ def test_the_map_behind_a_claim_is_kept(clean):
     for output in key.question.outputs:
         of_output = claims[(claims["output"] == output.name) & (claims["method"] == "vanilla_gradient")]
         claim = Claim(task=task_id(key.question, output), method="vanilla_gradient", status="ok")
-        found = project_map(run.directory.pixel_map(claim).astype(float), key.moved, signed=True)
+        found = key.movement.project(run.directory.pixel_map(claim).astype(float), signed=True)
         assert of_output["claim"].tolist() == pytest.approx(found.tolist(), rel=1e-4, abs=1e-6)
 
 

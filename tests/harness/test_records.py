@@ -415,7 +415,7 @@ def test_a_record_of_a_network(network_run):
         scored[name] for name in ("subject", "network", "regime", "status")
     )
     effect = np.array([abs(float(effect)) for _, effect in PAPER_NETWORK_EFFECTS])
-    movement = np.abs(network_run.answer_key.moved).sum(axis=(1, 2, 3)).astype(np.float64)
+    movement = np.abs(network_run.answer_key.movement.dense()).sum(axis=(1, 2, 3)).astype(np.float64)
     claim = np.arange(6.0)
     assert scores.partial_pearson(claim, effect, movement) == scored["F_partial"]
     assert scores.pearson(claim, effect) == scored["F"]
