@@ -117,8 +117,11 @@ def _verdicts(task: str, answers: tuple[Answer, Answer]) -> list[Verdict]:
 
 def _cost(task: str, report: Report, claim: Claim) -> Verdict:
     cost = f"{claim.n_rollouts} rollouts, {claim.n_gradients} gradients, {report.seconds:.2f} s"
+    uncounted = []
     # A machine that is built for the first of them runs its reference as well.
-    if report.n_rollouts <= claim.n_rollouts + bool(claim.n_rollouts):
-        return Verdict(COUNTED, task, kept=True, detail=cost)
-    uncounted = f"the machine ran {report.n_rollouts}; measure with task.rollout and access='world'"
-    return Verdict(COUNTED, task, kept=False, detail=f"{cost}, but {uncounted}")
+    if report.n_rollouts > claim.n_rollouts + bool(claim.n_rollouts):
+        uncounted.append(f"the machine ran {report.n_rollouts}")
+    if report.n_frames_outside:
+        uncounted.append(f"{report.n_frames_outside} frames were played outside of rollouts")
+    advice = f", but {' and '.join(uncounted)}; measure with task.rollout and access='world'" if uncounted else ""
+    return Verdict(COUNTED, task, kept=not uncounted, detail=cost + advice)

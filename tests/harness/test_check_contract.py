@@ -95,6 +95,14 @@ def test_a_machine_that_is_reached_round_the_counter_is_noticed():
     assert (f"the machine ran 2; {advice}", f"the machine ran 1; {advice}") == (first, second)
 
 
+def test_a_machine_of_its_own_is_noticed():
+    """Frames that were played outside of every rollout are a broken budget too: 90 of the prefix, 15 of the tail."""
+    found = broken(plugin("cheating:replays"))
+    expected = "but 105 frames were played outside of rollouts; measure with task.rollout and access='world'"
+    assert set(says(COUNTED, "")) == set(found)
+    assert {expected} == {"but " + detail.partition("but ")[2] for detail in found.values()}
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [

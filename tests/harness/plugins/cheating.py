@@ -7,8 +7,12 @@ import time
 import numpy as np
 import torch
 
+from games.catalog import game
 from methods.method import NotApplicable, method
 from methods.reads import input_gradient
+from oracle.emulator import Emulator
+from oracle.protocol import protocol
+from oracle.rollout import replay
 
 SHARED = {"domain": "ram", "family": "gradient", "source": "none"}
 
@@ -50,6 +54,14 @@ def measures_uncounted(task, *, generator):
     """Goes round the counter, to the machine behind it."""
     world = task.rollout._build()
     world.rollouts.run([task.causes[0].intervention])
+    return task.ram
+
+
+@method("replays", access="read", **SHARED)
+def replays(task, *, generator):
+    """Measures on a machine of its own, without any rollout that is counted."""
+    trace = protocol(task.protocol).trace(game(task.game), task.state)
+    replay(lambda: Emulator(game(task.game)), trace, [task.causes[0].intervention])
     return task.ram
 
 
