@@ -130,6 +130,27 @@ def asks_the_kernel(task, *, generator):
     return torch.tensor(list(os.urandom(128)), dtype=torch.float64)
 
 
+@method("draws", access="read", **SHARED)
+def draws(task, *, generator):
+    """Another answer for every seed, without a word of that."""
+    return torch.rand(128, generator=generator)
+
+
+@method("declares_too_much", access="read", seeded=True, **SHARED)
+def declares_too_much(task, *, generator):
+    """Says that it draws, and does not."""
+    return input_gradient(task.read, task.ram)
+
+
+@method("hesitates", access="read", **SHARED)
+def hesitates(task, *, generator, fails: bool = False):
+    """Does not answer the first question that a process asks."""
+    # A plugin's file is executed for each question: what is to last has to lie elsewhere.
+    if os.environ.setdefault("VERITARI_TEST_FIRST", task.output) == task.output:
+        raise ValueError("what?") if fails else NotApplicable("not in the mood")
+    return task.ram
+
+
 @method("mistakes_its_domain", access="read", **SHARED)
 def mistakes_its_domain(task, *, generator):
     """Declares one number per byte, and gives one per cause."""
