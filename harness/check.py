@@ -1,9 +1,11 @@
 """`veritari methods check SPEC`: does a method keep the contract? What a plugin author runs first."""
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from games.catalog import game
+from harness import work
 from harness.check_program import check_program
 from harness.check_weights import check_weights
 from harness.errors import WrongUsage
@@ -14,6 +16,7 @@ from harness.networks import network_exclusion
 from harness.plan import describe_methods
 from harness.pool import Limits
 from harness.trial import Answer, Measured, Trial, ask_twice, measure_subjects
+from harness.trial import answers as ask_each
 from harness.units import Claim
 from harness.work import Asked
 from methods.method import Subject
@@ -24,12 +27,15 @@ UNCHANGED = "leaves its task unchanged"
 SAME = "same answer for the same generator"
 UNTOUCHED = "leaves the global generators alone"
 COUNTED = "measures within its budget"
+DRAWS = "says whether it draws"
 # How an error of ours begins, with the requirement that was not kept; any other text is an answer that did not come.
 BROKEN = {"task: ": UNCHANGED, "read: ": UNCHANGED, "network: ": UNCHANGED, "rollouts: ": COUNTED}
 
 
 def check_method(spec: str, trial: Trial, limits: Limits) -> Findings:
-    """Describe a method, ask it twice about every output of one game-state, then about other programs and networks.
+    """Describe a method, ask it about every output of one game-state, then about other programs and networks.
+
+    Each question is put twice; a method that says it draws nothing is asked with another seed as well.
 
     Raises:
         UnknownName: no such game or protocol.
@@ -69,7 +75,14 @@ def _ask(entry: MethodEntry, seed: int, measured: Measured, limits: Limits) -> F
     with tempfile.TemporaryDirectory(prefix="veritari-") as folder:
         tasks = _tasks(entry.spec, seed, measured, Path(folder))
         answers = ask_twice(tasks, limits)
-        found = Findings(tuple(verdict for asked, task in tasks.items() for verdict in _verdicts(task, answers[asked])))
+        reseeded = {} if entry.seeded else _ask_reseeded(answers, limits)
+        found = Findings(
+            tuple(
+                verdict
+                for asked, task in tasks.items()
+                for verdict in _verdicts(task, answers[asked], reseeded.get(asked))
+            )
+        )
         claims = {asked: claim for asked, (answer, again) in answers.items() if (claim := answer.claim) and again.claim}
         machine = {asked: claim for asked, claim in claims.items() if claim.task.subject == "machine"}
         maps = {asked: claim for asked, claim in claims.items() if entry.domain_on(claim.task.subject) == "pixels"}
@@ -91,19 +104,27 @@ def _tasks(spec: str, seed: int, measured: Measured, folder: Path) -> dict[Asked
     return tasks
 
 
-def _verdicts(task: str, answers: tuple[Answer, Answer]) -> list[Verdict]:
-    for report in (answer.report for answer in answers):
-        if report.status == "not_applicable":
-            return [not_applicable(task, report.text)]
-        if report.status != "ok":
-            requirement = next((each for start, each in BROKEN.items() if report.text.startswith(start)), ANSWERS)
-            return [Verdict(requirement, task, kept=False, detail=report.text)]
+def _ask_reseeded(twice: Mapping[Asked, tuple[Answer, Answer]], limits: Limits) -> dict[Asked, Answer]:
+    """The same questions with another seed, those that were answered alike twice."""
+    alike = [asked for asked, (first, again) in twice.items() if first.claim and again.claim and _same(first, again)]
+    return ask_each({asked: (work.claim, asked._replace(run_seed=asked.run_seed + 1)) for asked in alike}, limits)
+
+
+def _verdicts(task: str, answers: tuple[Answer, Answer], reseeded: Answer | None) -> list[Verdict]:
     (report, first), (report_again, second) = answers
+    if report.status != report_again.status:
+        one, other = (f"{each.status} ({each.text})" if each.text else each.status for each in (report, report_again))
+        return [Verdict(SAME, task, kept=False, detail=f"one answer is {one}, the other {other}")]
+    if report.status == "not_applicable":
+        return [not_applicable(task, report.text)]
+    if report.status != "ok":
+        requirement = next((each for start, each in BROKEN.items() if report.text.startswith(start)), ANSWERS)
+        return [Verdict(requirement, task, kept=False, detail=report.text)]
     if first is None or second is None:
         raise WrongUsage(f"{task}: expected a claim in its file, got none; run the check again")
     numbers = "causes" if first.task.subject == "machine" else "numbers"
     named = f"{sum(value != 0 for value in first.values)} of {len(first.values)} {numbers} named"
-    same = first.values == second.values
+    same = _same(*answers)
     advice = "" if same else "two answers differ: draw from `generator` only"
     moved = report.text or report_again.text
     return [
@@ -112,13 +133,32 @@ def _verdicts(task: str, answers: tuple[Answer, Answer]) -> list[Verdict]:
         Verdict(UNCHANGED, task, kept=True, detail=""),
         Verdict(UNTOUCHED, task, kept=not moved, detail=moved),
         _cost(task, report, first),
+        *([_draws(task, answers[0], reseeded)] if same else []),
     ]
+
+
+def _same(first: Answer, second: Answer) -> bool:
+    return bool(first.claim and second.claim and first.claim.values == second.claim.values)
+
+
+def _draws(task: str, answer: Answer, reseeded: Answer | None) -> Verdict:
+    """A method that draws and does not say so is asked with one seed in a run, whatever `--seeds` says."""
+    if reseeded is None:
+        return Verdict(DRAWS, task, kept=True, detail="declared seeded")
+    if reseeded.claim is None:
+        return Verdict(DRAWS, task, kept=False, detail=f"with another seed: {reseeded.report.text}")
+    advice = "another seed gives another answer: declare seeded=True, so that --seeds asks it with several"
+    kept = _same(answer, reseeded)
+    return Verdict(DRAWS, task, kept=kept, detail="" if kept else advice)
 
 
 def _cost(task: str, report: Report, claim: Claim) -> Verdict:
     cost = f"{claim.n_rollouts} rollouts, {claim.n_gradients} gradients, {report.seconds:.2f} s"
+    uncounted = []
     # A machine that is built for the first of them runs its reference as well.
-    if report.n_rollouts <= claim.n_rollouts + bool(claim.n_rollouts):
-        return Verdict(COUNTED, task, kept=True, detail=cost)
-    uncounted = f"the machine ran {report.n_rollouts}; measure with task.rollout and access='world'"
-    return Verdict(COUNTED, task, kept=False, detail=f"{cost}, but {uncounted}")
+    if report.n_rollouts > claim.n_rollouts + bool(claim.n_rollouts):
+        uncounted.append(f"the machine ran {report.n_rollouts}")
+    if report.n_frames_outside:
+        uncounted.append(f"{report.n_frames_outside} frames were played outside of rollouts")
+    advice = f", but {' and '.join(uncounted)}; measure with task.rollout and access='world'" if uncounted else ""
+    return Verdict(COUNTED, task, kept=not uncounted, detail=cost + advice)

@@ -4,8 +4,9 @@ This runs in the process of the method, which never loads effects.
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 import torch
@@ -58,12 +59,29 @@ class CountedRollout:
         self._budget = budget
         self.n_rollouts = 0
 
-    def __call__(self, interventions: Sequence[Intervention]) -> float:
+    def __call__(self, interventions: object) -> float:
         if self.n_rollouts >= self._budget:
             advice = "ask for fewer" if self._budget else "declare access='world' to use rollouts"
             raise BudgetExceeded(f"rollouts: expected at most {self._budget} per task, got one more; {advice}")
+        wanted = _interventions(interventions)
         self.n_rollouts += 1
-        return self._build().value(self._output, interventions)
+        return self._build().value(self._output, wanted)
+
+
+def _interventions(given: object) -> tuple[Intervention, ...]:
+    """What a method passes, if these are interventions: anything else would change nothing, in silence.
+
+    Raises:
+        BadMethod: it is something else.
+    """
+    wanted = tuple(given) if isinstance(given, Iterable) else None
+    strange = [given] if wanted is None else [each for each in wanted if not isinstance(each, get_args(Intervention))]
+    if wanted is None or strange:
+        raise BadMethod(
+            "task.rollout: expected a list of RamWrite, RegisterWrite or ActionWrite, such as [cause.intervention], "
+            f"got {strange[0]!r:.100} {'in it' if wanted else 'for it'}; they are in oracle.intervention"
+        )
+    return wanted
 
 
 def ask(

@@ -28,7 +28,7 @@ class Report(NamedTuple):
     """How a unit went.
 
     `text` is a reason or a warning in one line, `peak_mib` the most memory that its process ever held, `n_frames` and
-    `n_rollouts` what was emulated for it.
+    `n_rollouts` what was emulated for it, `n_frames_outside` the frames of these that no exact rollout played.
     """
 
     status: str
@@ -37,6 +37,7 @@ class Report(NamedTuple):
     peak_mib: float = 0.0
     n_frames: int = 0
     n_rollouts: int = 0
+    n_frames_outside: int = 0
 
 
 class NoRoom(Exception):
@@ -89,7 +90,7 @@ def write(answer: Path, content: str | bytes) -> None:
 
 def guarded(work: Callable[[], str], refused: tuple[type[VeritariError], ...] = ()) -> Report:
     """Do the work and report how it went, whatever it raises; `refused` are errors of the user's own specification."""
-    started, frames_before, rollouts_before = time.perf_counter(), Emulator.n_frames, ExactRollouts.n_run
+    started, before = time.perf_counter(), _emulated()
     try:
         status, text = "ok", work()
     except NoRoom as error:
@@ -110,9 +111,13 @@ def guarded(work: Callable[[], str], refused: tuple[type[VeritariError], ...] = 
         _one_line(text),
         time.perf_counter() - started,
         peak_mib,
-        Emulator.n_frames - frames_before,
-        ExactRollouts.n_run - rollouts_before,
+        *(now - then for now, then in zip(_emulated(), before, strict=True)),
     )
+
+
+def _emulated() -> tuple[int, int, int]:
+    """Frames, rollouts, and frames outside of them, that this process has played so far."""
+    return Emulator.n_frames, ExactRollouts.n_run, Emulator.n_frames - ExactRollouts.n_frames_run
 
 
 def _words(error: BaseException) -> str:

@@ -164,8 +164,9 @@ def measure_scrambled(question_path: str, program: int, answer: str) -> Report:
 def _measure_scrambled(question: Question, program: int, answer: Path) -> str:
     sign(answer)
     played = game(question.game)
+    # The parent removes the folder of the answer: a process that is ended while it loads leaves nothing elsewhere.
     with ended_after(BOOT_SECONDS):
-        rollouts = ScrambledRollouts(played, program, question.trace, question.ram)
+        rollouts = ScrambledRollouts(played, program, question.trace, question.ram, scratch=answer.parent)
     write(answer, measure_program(protocol(question.protocol), played, question, rollouts).model_dump_json())
     return ""
 
@@ -218,7 +219,12 @@ def _claim(asked: Asked, answer: Path, randomisation: Randomisation | None = Non
     seed_global_generators(seed_of(asked.run_seed, question.game, question.state, output.name, asked.spec))
     before = global_generators()
     given = ask(
-        question, output, method, world=lambda: world_of(question, program), run_seed=asked.run_seed, network=network
+        question,
+        output,
+        method,
+        world=lambda: world_of(question, program, scratch=answer.parent),
+        run_seed=asked.run_seed,
+        network=network,
     )
     moved = [name for name, state in global_generators().items() if state != before[name]]
     write(answer, given.model_dump_json())

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -60,24 +61,24 @@ def build_world(rollouts: ExactRollouts, network: Network | None = None) -> Worl
     return NetworkWorld(rollouts, network) if network else MachineWorld(rollouts, rollouts.run([]).screen)
 
 
-def world_of(question: Question, program: int | None = None) -> World:
+def world_of(question: Question, program: int | None = None, *, scratch: Path | None = None) -> World:
     """The world of a question's game-state, kept between calls: booting it takes longer than a rollout.
 
-    With `program` it is the same state under a scrambled program.
+    With `program` it is the same state under a scrambled program, whose file lies below `scratch` while it is loaded.
     """
     key = (question.game, question.trace, question.network, question.network_sha256, program)
     if key not in _kept_worlds:
         while len(_kept_worlds) >= WORLDS_KEPT:
             _kept_worlds.pop(next(iter(_kept_worlds)))
-        _kept_worlds[key] = build_world(_rollouts(question, program), network_for(question))
+        _kept_worlds[key] = build_world(_rollouts(question, program, scratch), network_for(question))
     return _kept_worlds[key]
 
 
-def _rollouts(question: Question, program: int | None) -> ExactRollouts:
+def _rollouts(question: Question, program: int | None, scratch: Path | None) -> ExactRollouts:
     played = game(question.game)
     if program is None:
         return ExactRollouts(lambda: Emulator(played), question.trace)
-    return ScrambledRollouts(played, program, question.trace, question.ram)
+    return ScrambledRollouts(played, program, question.trace, question.ram, scratch=scratch)
 
 
 # Oldest first.

@@ -52,8 +52,9 @@ class ExactRollouts:
         NotDeterministic: a rebuilt interface arrives elsewhere.
     """
 
-    # Rollouts of all states in this process: what a run has cost.
+    # Rollouts of all states in this process, and the frames played for them: what a run has cost.
     n_run: ClassVar[int] = 0
+    n_frames_run: ClassVar[int] = 0
 
     def __init__(self, fresh_machine: Callable[[], Machine], trace: Trace) -> None:
         self.fresh_machine = fresh_machine
@@ -84,7 +85,7 @@ class ExactRollouts:
         """Intervene at f* and watch the first `n_frames` of the trace's own tail."""
         self._return_to_state()
         self.n_rollouts += 1
-        self.n_frames += n_frames
+        self._count(n_frames)
         ExactRollouts.n_run += 1
         return _film(self._machine, intervene(self._machine, interventions, self.trace.tail)[:n_frames])
 
@@ -139,8 +140,12 @@ class ExactRollouts:
         return _Arrival(machine.serialized(), tuple(screens))
 
     def _act(self, action: int) -> float:
-        self.n_frames += 1
+        self._count(1)
         return self._machine.act(action)
+
+    def _count(self, n_frames: int) -> None:
+        self.n_frames += n_frames
+        ExactRollouts.n_frames_run += n_frames
 
 
 def intervene(machine: Machine, interventions: Sequence[Intervention], tail: Sequence[int]) -> list[int]:

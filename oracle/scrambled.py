@@ -49,16 +49,17 @@ def scrambled(rom: bytes, *, generator: np.random.Generator) -> bytes:
 class ScrambledEmulator(Emulator):
     """An ALE interface with a scrambled cartridge of a game: the one place where a ROM may differ from its table.
 
-    Starting it may print, hang or end the process, as any broken program may: run it in a process of its own.
+    Starting it may print, hang or end the process, as any broken program may: run it in a process of its own, with a
+    `scratch` folder that somebody else removes; without one it is the system's.
     """
 
-    def __init__(self, game: Game, program: int) -> None:
-        self._program = program
+    def __init__(self, game: Game, program: int, scratch: Path | None = None) -> None:
+        self._program, self._scratch = program, scratch
         super().__init__(game)
 
     def _load(self, rom: Path) -> None:
         moved = scrambled(rom.read_bytes(), generator=np.random.default_rng(self._program))
-        with tempfile.TemporaryDirectory(prefix="veritari-") as folder:
+        with tempfile.TemporaryDirectory(prefix="veritari-", dir=self._scratch) as folder:
             # ALE knows a game by the name of its file.
             file = Path(folder) / rom.name
             file.write_bytes(moved)
@@ -75,8 +76,8 @@ class ScrambledRollouts(ExactRollouts):
         InvalidState, NotDeterministic: as `ExactRollouts`.
     """
 
-    def __init__(self, game: Game, program: int, trace: Trace, ram: Ram) -> None:
-        super().__init__(lambda: ScrambledEmulator(game, program), trace)
+    def __init__(self, game: Game, program: int, trace: Trace, ram: Ram, *, scratch: Path | None = None) -> None:
+        super().__init__(lambda: ScrambledEmulator(game, program, scratch), trace)
         self.program = program
         self._true_ram = np.array(ram)
         self._writes = [RamWrite(address, int(value)) for address, value in enumerate(self._true_ram)]

@@ -5,7 +5,7 @@ import torch
 
 from games.catalog import game
 from harness import work
-from harness.check import ANSWERS, COUNTED, SAME, UNCHANGED, UNTOUCHED, check_method
+from harness.check import ANSWERS, COUNTED, DRAWS, SAME, UNCHANGED, UNTOUCHED, check_method
 from harness.check_weights import ON_WEIGHTS, fading
 from harness.errors import WrongUsage
 from harness.findings import Verdict
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.ale
 LIMITS = Limits(workers=1, timeout_seconds=60.0, memory_gib=4.0)
 TASKS = ["pong network readout[13]", "pong network readout[51]"]
 LAYERS = ["head", "features.4", "features.2", "features.0"]
-ASKED = [ANSWERS, SAME, UNCHANGED, UNTOUCHED, COUNTED]
+ASKED = [ANSWERS, SAME, UNCHANGED, UNTOUCHED, COUNTED, DRAWS]
 
 
 def check(spec, *subjects, network="readout", rom_id="pong"):

@@ -3,7 +3,7 @@
 import pytest
 
 from games.catalog import game
-from harness.check import ANSWERS, COUNTED, SAME, UNCHANGED, UNTOUCHED, check_method
+from harness.check import ANSWERS, COUNTED, DRAWS, SAME, UNCHANGED, UNTOUCHED, check_method
 from harness.pool import Limits
 from harness.trial import Trial
 from oracle.effects import measure
@@ -56,6 +56,11 @@ FAULTS = {
     "seeds_globals(which='random')": (UNTOUCHED, GENERATORS.format("random"), MACHINE),
     "asks_the_clock": (SAME, "two answers differ: draw from `generator` only", MACHINE),
     "asks_the_kernel": (SAME, "two answers differ: draw from `generator` only", MACHINE),
+    "draws": (
+        DRAWS,
+        "another seed gives another answer: declare seeded=True, so that --seeds asks it with several",
+        MACHINE,
+    ),
     "measures_undeclared": (
         COUNTED,
         "rollouts: expected at most 0 per task, got one more; declare access='world' to use rollouts",
@@ -80,6 +85,23 @@ def test_a_fault_is_told_as_what_it_is(name):
     assert says(*FAULTS[name]) == broken(plugin(f"cheating:{name}"))
 
 
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("hesitates", "not_applicable (not in the mood)"), ("hesitates(fails=True)", "failed (ValueError: what?)")],
+)
+def test_one_answer_of_two_is_found_out(name, other):
+    """A method that answers once and once has nothing to say, or fails, does not give the same answer twice."""
+    # The second time, questions come in another order.
+    content, position = f"one answer is {other}, the other ok", f"one answer is ok, the other {other}"
+    assert {(SAME, MACHINE[0]): content, (SAME, MACHINE[1]): position} == broken(plugin(f"cheating:{name}"))
+
+
+@pytest.mark.parametrize("name", ["declares_too_much", "smoothgrad"])
+def test_a_method_that_says_it_draws_may(name):
+    """Nothing is wrong with a declaration of `seeded`, whether the method draws or not."""
+    assert {} == broken(plugin(f"cheating:{name}") if name == "declares_too_much" else name)
+
+
 def test_a_wrong_shape_is_found_out():
     """One number too few is no answer."""
     expected = "attribution: expected shape (128,), got (127,); return one number each"
@@ -93,6 +115,14 @@ def test_a_machine_that_is_reached_round_the_counter_is_noticed():
     first, second = (found[COUNTED, task].partition("but ")[2] for task in MACHINE)
     advice = "measure with task.rollout and access='world'"
     assert (f"the machine ran 2; {advice}", f"the machine ran 1; {advice}") == (first, second)
+
+
+def test_a_machine_of_its_own_is_noticed():
+    """Frames that were played outside of every rollout are a broken budget too: 90 of the prefix, 15 of the tail."""
+    found = broken(plugin("cheating:replays"))
+    expected = "but 105 frames were played outside of rollouts; measure with task.rollout and access='world'"
+    assert set(says(COUNTED, "")) == set(found)
+    assert {expected} == {"but " + detail.partition("but ")[2] for detail in found.values()}
 
 
 @pytest.mark.parametrize(

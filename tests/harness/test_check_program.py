@@ -1,5 +1,9 @@
 """`veritari methods check` on the machine: does a claim change when the same state is put under another program?"""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -79,6 +83,34 @@ def test_programs_that_hang_or_draw_nothing_are_passed_over(question):
     assert {"a": [1, 4, 7, 9], "b": [4, 6, 9, 12]} == {
         output: [each.program for each in programs] for output, programs in found.items()
     }
+
+
+MEASURE = """
+import sys
+from harness import trial, work
+from harness.pool import Limits
+
+found = trial.results({0: (work.measure_scrambled, (sys.argv[1], 2))}, Limits(1, 60.0, 4.0))
+print(found[0].report.text)
+"""
+
+
+@ale
+def test_a_program_that_hangs_while_it_is_loaded_leaves_no_file(tmp_path):
+    """Program 2 of Breakout never returns from loading; its process is ended, and the temporary folder is empty."""
+    path = tmp_path / "machine.npz"
+    path.write_bytes(measure(protocol("ram-v1"), game("breakout"), 0).question.to_bytes())
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    finished = subprocess.run(
+        [sys.executable, "-c", MEASURE, path],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
+    assert ("the process ended (signal 26)\n", []) == (finished.stdout, list(temporary.rglob("*")))
 
 
 @ale

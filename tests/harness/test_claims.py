@@ -1,5 +1,7 @@
 """Putting one task to one method: what it sees, what is counted, and what becomes of its answer. On the toy machine."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -255,6 +257,29 @@ def test_a_refused_rollout_is_not_run(question, world):
         with pytest.raises(BudgetExceeded, match="expected at most 2 per task"):
             rollout([ActionWrite(0, 3)])
     assert (2, before) == (rollout.n_rollouts, world.rollouts.n_rollouts)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ([(54, 0)], "(54, 0) in it"),
+        ([RamWrite(1, 0), None], "None in it"),
+        (["junk"], "'junk' in it"),
+        ([Cause("a", RamWrite(1, 0), None, 1, vacuous=False)], "Cause(label='a', "),
+        (RamWrite(1, 0), "RamWrite(address=1, value=0) for it"),
+    ],
+)
+def test_what_is_no_intervention_is_refused(question, world, given, told):
+    """A rollout that would change nothing, or not all that was meant, fails the method, is not counted and not run."""
+    rollout = CountedRollout(lambda: world, question.outputs[CONTENT], budget=2)
+    before = world.rollouts.n_rollouts
+    expected = (
+        r"^task\.rollout: expected a list of RamWrite, RegisterWrite or ActionWrite, such as \[cause\.intervention\], "
+        f"got {re.escape(told)}"
+    )
+    with pytest.raises(BadMethod, match=expected):
+        rollout(given)
+    assert (0, before) == (rollout.n_rollouts, world.rollouts.n_rollouts)
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------

@@ -245,15 +245,17 @@ def test_a_good_method_is_checked(command):
     finished = command("methods", "check", "sampler_gradient", "--json")
     found = json.loads(finished.out)
     verdicts = found["verdicts"]
-    assert (0, [True] * 11) == (finished.code, [each["kept"] for each in verdicts])
+    assert (0, [True] * 15) == (finished.code, [each["kept"] for each in verdicts])
     asked = [
         "answers with one finite number each",
         "same answer for the same generator",
         "leaves its task unchanged",
         "leaves the global generators alone",
         "measures within its budget",
+        "says whether it draws",
     ]
-    assert ["loads and describes itself", *asked, *asked] == [each["requirement"] for each in verdicts]
+    program = ["its claim depends on the program"] * 2
+    assert ["loads and describes itself", *asked, *asked, *program] == [each["requirement"] for each in verdicts]
     # It does not explain networks.
     assert [] == found["randomisation"]
 

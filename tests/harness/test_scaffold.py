@@ -67,8 +67,8 @@ def test_a_new_method_passes_its_check(tmp_path, domain):
     """What is written keeps every requirement of `methods check` as it stands, and names something."""
     [file] = new("my_method", tmp_path, domain=domain).files
     verdicts = check_method(f"{file}:my_method", Trial("ram-v1", "pong", seed=0), LIMITS).verdicts
-    # One for the description, six per output.
-    assert (13, []) == (len(verdicts), [each for each in verdicts if not each.kept])
+    # One for the description, seven per output.
+    assert (15, []) == (len(verdicts), [each for each in verdicts if not each.kept])
     assert [] == [each.detail for each in verdicts if each.detail.startswith("0 of")]
 
 

@@ -7,8 +7,12 @@ import time
 import numpy as np
 import torch
 
+from games.catalog import game
 from methods.method import NotApplicable, method
 from methods.reads import input_gradient
+from oracle.emulator import Emulator
+from oracle.protocol import protocol
+from oracle.rollout import replay
 
 SHARED = {"domain": "ram", "family": "gradient", "source": "none"}
 
@@ -50,6 +54,14 @@ def measures_uncounted(task, *, generator):
     """Goes round the counter, to the machine behind it."""
     world = task.rollout._build()
     world.rollouts.run([task.causes[0].intervention])
+    return task.ram
+
+
+@method("replays", access="read", **SHARED)
+def replays(task, *, generator):
+    """Measures on a machine of its own, without any rollout that is counted."""
+    trace = protocol(task.protocol).trace(game(task.game), task.state)
+    replay(lambda: Emulator(game(task.game)), trace, [task.causes[0].intervention])
     return task.ram
 
 
@@ -116,6 +128,27 @@ def asks_the_clock(task, *, generator):
 def asks_the_kernel(task, *, generator):
     """Random numbers that nobody can draw again."""
     return torch.tensor(list(os.urandom(128)), dtype=torch.float64)
+
+
+@method("draws", access="read", **SHARED)
+def draws(task, *, generator):
+    """Another answer for every seed, without a word of that."""
+    return torch.rand(128, generator=generator)
+
+
+@method("declares_too_much", access="read", seeded=True, **SHARED)
+def declares_too_much(task, *, generator):
+    """Says that it draws, and does not."""
+    return input_gradient(task.read, task.ram)
+
+
+@method("hesitates", access="read", **SHARED)
+def hesitates(task, *, generator, fails: bool = False):
+    """Does not answer the first question that a process asks."""
+    # A plugin's file is executed for each question: what is to last has to lie elsewhere.
+    if os.environ.setdefault("VERITARI_TEST_FIRST", task.output) == task.output:
+        raise ValueError("what?") if fails else NotApplicable("not in the mood")
+    return task.ram
 
 
 @method("mistakes_its_domain", access="read", **SHARED)
