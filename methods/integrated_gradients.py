@@ -11,6 +11,8 @@ from methods.method import Declaration, Method
 from methods.reads import LARGEST_BATCH, combined, jacobian
 from oracle.task import Task
 
+LARGEST_MACHINE_BATCH = 1024
+
 
 @dataclass(frozen=True)
 class IntegratedGradients(Method):
@@ -47,17 +49,18 @@ class IntegratedGradients(Method):
         if self.n_steps == 1:
             # Captum's rules start at two steps; one midpoint is the gradient half-way.
             return jacobian(task.read, task.point / 2)
-        point = task.point.unsqueeze(0)
+        # A row of the batch for every output of the read: one call, however many pixels a sprite has.
+        n_outputs = task.read(task.point.unsqueeze(0)).shape[-1]
+        points = task.point.expand(n_outputs, *task.point.shape)
         explainer = CaptumIntegratedGradients(task.read, multiply_by_inputs=False)
-        rows = [
-            explainer.attribute(
-                point,
-                baselines=torch.zeros_like(point),
-                target=output,
-                n_steps=self.n_steps,
-                method="riemann_middle",
-                internal_batch_size=min(self.n_steps, LARGEST_BATCH),
-            )
-            for output in range(task.read(point).shape[-1])
-        ]
-        return torch.cat(rows)
+        # Reads of the machine are small; a network's activations have to fit into memory.
+        largest = LARGEST_BATCH if task.subject == "network" else LARGEST_MACHINE_BATCH
+        averaged: torch.Tensor = explainer.attribute(
+            points,
+            baselines=torch.zeros_like(points),
+            target=torch.arange(n_outputs),
+            n_steps=self.n_steps,
+            method="riemann_middle",
+            internal_batch_size=max(min(self.n_steps * n_outputs, largest), n_outputs),
+        )
+        return averaged

@@ -74,7 +74,7 @@ def shapley_kernel(n_bytes: int) -> Float[np.ndarray, " size"]:
 
 def draw_coalitions(n_bytes: int, n_pairs: int, generator: torch.Generator) -> Masks:
     """Coalitions with the Shapley kernel as their distribution, then their complements in the same order."""
-    of_size = shapley_kernel(n_bytes) * [comb(n_bytes, size) for size in range(1, n_bytes)]
+    of_size = shapley_kernel(n_bytes) * [float(comb(n_bytes, size)) for size in range(1, n_bytes)]
     sizes = 1 + torch.multinomial(torch.from_numpy(of_size), n_pairs, replacement=True, generator=generator)
     order = torch.rand(n_pairs, n_bytes, generator=generator, dtype=torch.float64).argsort(dim=1).argsort(dim=1)
     drawn = (order < sizes.unsqueeze(1)).numpy()
