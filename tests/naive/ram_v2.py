@@ -85,8 +85,7 @@ def held_actions(state: int, candidate: int, n_frames: int) -> list[int]:
     actions: list[int] = []
     while len(actions) < n_frames:
         action, n_held = generator.integers(0, 18), generator.integers(1, 13)
-        for _ in range(n_held):
-            actions.append(int(action))
+        actions += [int(action)] * int(n_held)
     return actions[:n_frames]
 
 
