@@ -39,17 +39,28 @@ def draw_do_values(
     """Do-values of the byte whose value after every prefix frame is `column`; the last is the present one, b.
 
     Donors are the distinct other values, sorted; up to `n_donors` of them are taken systematically, from a random start
-    in equal steps. The others lie one in each of equal strata of b + 1 .. b + 255, modulo 256.
+    in equal steps. The others lie one in each of equal strata of b + 1 .. b + 255, modulo 256 (without the donors,
+    where these are all of a stratum).
     """
     present = int(column[-1])
     known = [value for value in np.unique(column).tolist() if value != present]
     count = min(n_donors, len(known))
     donors = [known[place] for place in _systematic(len(known), count, generator)]
-    values = list(donors)
-    for stratum in np.array_split(np.arange(1, 256), n_values - count) if n_values > count else ():
-        free = [value for value in ((present + stratum) % 256).tolist() if value not in donors]
-        values.append(int(generator.choice(free)))
-    return DoValues(tuple(values), count)
+    others = [int(generator.choice(free)) for free in _strata(present, donors, n_values - count)]
+    return DoValues((*donors, *others), count)
+
+
+def _strata(present: int, donors: list[int], n_strata: int) -> list[list[int]]:
+    """All values but the present one and the donors, in so many runs, none of them empty."""
+    if n_strata == 0:
+        return []
+    after = (present + np.arange(1, 256)) % 256
+    runs = [[value for value in run.tolist() if value not in donors] for run in np.array_split(after, n_strata)]
+    if all(runs):
+        return runs
+    # So many are wanted that donors are all there is in some run: the runs are those of what is left.
+    left = [value for value in after.tolist() if value not in donors]
+    return [run.tolist() for run in np.array_split(np.array(left), n_strata)]
 
 
 def _systematic(n_known: int, count: int, generator: np.random.Generator) -> list[int]:

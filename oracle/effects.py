@@ -64,7 +64,7 @@ class AnswerKey(BaseModel):
     effects: Float[np.ndarray, "output cause"]
     reference_value: Float[np.ndarray, " output"]
     controls: dict[str, Float[np.ndarray, "output cause"]] = {}
-    reference_curves: dict[str, Float[np.ndarray, "output curve *order step"]] = {}
+    reference_curves: dict[str, Float[np.ndarray, "output curve ... step"]] = {}
     secondary: dict[str, Float[np.ndarray, "output cause"]] = {}
     movement: Movement | None = None
     final_ram: UInt8[np.ndarray, "rollout byte"]

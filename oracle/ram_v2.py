@@ -209,8 +209,10 @@ class RamV2:
             hub_claim(effects, eligible=eligible, addresses=ADDRESSES, output_byte=output.ram_address)
             for output in outputs
         ]
+        again = redrawn_effects(rollouts, responses, self.causes(game, rollouts), redrawn, outputs)
         return {
-            "oracle_redraw": redrawn_effects(rollouts, responses, self.causes(game, rollouts), redrawn, outputs),
+            # A cause with a single do-value has an effect with a sign; a claim has none.
+            "oracle_redraw": np.abs(again),
             "hub": np.array(hubs),
         }
 
@@ -250,9 +252,9 @@ def held_actions(n_frames: int, seed: Sequence[int]) -> tuple[int, ...]:
 
 
 def ram_effects(responses: Responses) -> Float[np.ndarray, "cause byte"]:
-    """The effect of every cause on every byte, taken as a content output."""
+    """The size of the effect of every cause on every byte, taken as a content output."""
     differences = responses.finals.ram.astype(np.float64) - responses.reference.ram
-    return effects_of_causes(differences, responses.owners)
+    return np.abs(effects_of_causes(differences, responses.owners))
 
 
 def _asks_the_same(effects: Float[np.ndarray, "cause byte"], address: int, taken: int) -> bool:

@@ -71,6 +71,7 @@ def test_content_on_paper():
         # times. From 5, over 108, trapezoids with half weight for the ends:
         "deletion_auc": (0.5 + 4 * 4 / 108) / 14,
         "insertion_auc": (2 + 4 * 104 / 108 + 6 + 0.5) / 14,
+        "self_alive": True,  # occluding the ball is an effect on the ball
         "n_causes": 14,
         "n_true": 7,
         "n_named": 2,
@@ -100,6 +101,7 @@ def test_position_on_paper():
         # 0, 8 8, 16 four times, 8 six times, 76 76; and 76 76, 72 72, 80 four times, 72 five times, 0 0: over 80.
         "deletion_auc": (2 * 8 + 4 * 16 + 6 * 8 + 76 + 38) / 80 / 14,
         "insertion_auc": (38 + 76 + 2 * 72 + 4 * 80 + 5 * 72) / 80 / 14,
+        "self_alive": False,
         "n_causes": 14,
         "n_true": 8,
         "n_named": 2,

@@ -53,6 +53,7 @@ def test_an_answer_is_scored():
         # Scaled by 2..10, (1, 1/4, 0 ...) and (0, 3/4, 1 ...) over five steps.
         "deletion_auc": pytest.approx((0.5 + 0.25) / 5),
         "insertion_auc": pytest.approx((0.75 + 3 + 0.5) / 5),
+        "self_alive": False,
         "n_causes": 5,
         "n_true": 3,
         "n_named": 2,
@@ -140,7 +141,7 @@ def test_not_applicable_is_not_scored():
     """A method that has nothing to say has no scores and no flag, only its reason."""
     found = graded(claim_of(status="not_applicable", reason="no sprite", n_gradients=0))
     expected = {"vanished": False, "n_named": 0, "n_true": 3, "status": "not_applicable", "reason": "no sprite"}
-    assert NOT_SCORED | expected | {"n_causes": 5, "n_rollouts": 7, "n_gradients": 0} == found
+    assert NOT_SCORED | expected | {"self_alive": False, "n_causes": 5, "n_rollouts": 7, "n_gradients": 0} == found
 
 
 @pytest.mark.parametrize("effect", [0.0, 12.0])
@@ -156,7 +157,7 @@ def test_a_degenerate_task_is_not_scored(status, effect):
         "status": "degenerate",
         "reason": "the effects are all equal: there is nothing to rank",
     }
-    assert NOT_SCORED | expected | {"n_causes": 5, "n_rollouts": 7, "n_gradients": 64} == found
+    assert NOT_SCORED | expected | {"self_alive": False, "n_causes": 5, "n_rollouts": 7, "n_gradients": 64} == found
 
 
 def test_not_applicable_to_a_degenerate_task():

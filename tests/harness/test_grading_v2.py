@@ -66,6 +66,7 @@ def test_an_answer_is_scored():
         # low, 2.5, by chance 3.5 and 2.5.
         "deletion_diff": pytest.approx((3.5 - 1) / 4),
         "insertion_diff": pytest.approx((3 - 2.5) / 4),
+        "self_alive": True,
         "n_causes": 5,
         "n_true": 3,
         "n_named": 2,

@@ -77,7 +77,7 @@ def test_the_movement_of_a_cause(answer_key):
         (int(column), float(right[1, row, column])) for row, column in np.argwhere(right[1])
     }
     # Two frames with two columns of two rows.
-    assert 8 * 97.0 == answer_key.movement[LABELS.index("joystick:RIGHT")]
+    assert 8 * 97.0 == answer_key.movement.size[LABELS.index("joystick:RIGHT")]
     assert answer_key.movement.size.tolist() == np.abs(answer_key.movement.dense()).sum(axis=(1, 2, 3)).tolist()
 
 
