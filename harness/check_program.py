@@ -12,7 +12,7 @@ import numpy as np
 from harness.findings import Findings, ProgramPoint, Verdict
 from harness.manifest import MethodEntry
 from harness.pool import Limits
-from harness.sanity import STILL_ALIKE, similarity
+from harness.sanity import STILL_ALIKE, has_changed, similarity
 from harness.scores import is_constant
 from harness.trial import MOST_PROGRAMS, Answer, ask_scrambled, measure_programs
 from harness.units import Claim
@@ -83,18 +83,18 @@ def compared(
         others.append(np.array(answer.claim.values))
         alike = similarity(known, others[-1])
         points.append(ProgramPoint(claim.task.output, program, effects[program], alike.absolute, alike.signed))
-    changed = float(np.mean([point.absolute for point in points])) < STILL_ALIKE
-    stays = all(np.array_equal(known, each) for each in others)
-    kept = not measures or (changed and not stays)
-    detail = _in_short(points, measures=measures) + ("; the claim is constant" if is_constant(known) else "")
-    return Findings((Verdict(ON_PROGRAM, task, kept=kept, detail=detail),), programs=tuple(points))
-
-
-def _in_short(points: Sequence[ProgramPoint], *, measures: bool) -> str:
-    correlations = " ".join(f"{point.absolute:.2f}" for point in points)
-    limit = (
-        f"kept if their mean is below {STILL_ALIKE}"
-        if measures
-        else "it reads and measures nothing, so it explains the look-up, not the program"
+    changed = has_changed(float(np.mean([point.absolute for point in points])), known, others)
+    detail = ("the claim is constant; " if is_constant(known) else "") + _in_short(
+        points, changed=changed, measures=measures
     )
-    return f"rank correlation {correlations} under other programs; {limit}"
+    return Findings((Verdict(ON_PROGRAM, task, kept=changed or not measures, detail=detail),), programs=tuple(points))
+
+
+def _in_short(points: Sequence[ProgramPoint], *, changed: bool, measures: bool) -> str:
+    correlations = " ".join(f"{point.absolute:.2f}" for point in points)
+    text = f"claims under other programs correlate {correlations} with this one"
+    if measures:
+        return f"{text} (must be below {STILL_ALIKE} on average)"
+    if changed:
+        return f"{text} (without a limit: it only reads)"
+    return f"{text}: it stays as it is, as a read must: it explains the look-up, not the program"

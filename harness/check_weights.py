@@ -7,7 +7,7 @@ import numpy as np
 
 from harness.findings import CurvePoint, Findings, Verdict
 from harness.pool import Limits
-from harness.sanity import N_DRAWS, STILL_ALIKE, curve_point, depths, follows_weights
+from harness.sanity import N_DRAWS, STILL_ALIKE, curve_point, depths, has_changed
 from harness.scores import is_constant
 from harness.trial import Answer, ask_randomised
 from harness.units import Claim
@@ -40,12 +40,15 @@ def fading(task: str, trained: Claim, layers: Sequence[str], answers: Mapping[Ra
         maps.setdefault(step.n_layers, []).append(np.array(answer.claim.values))
     known = np.array(trained.values)
     points = tuple(curve_point(trained.task.output, layers[depth - 1], known, maps[depth]) for depth in maps)
-    kept = follows_weights(points[-1], known, maps[max(maps)])
-    detail = _in_short(points) + ("; the map of the trained network is constant" if is_constant(known) else "")
+    kept = has_changed(points[-1].absolute, known, maps[max(maps)])
+    detail = ("the map of the trained network is constant; " if is_constant(known) else "") + _in_short(points)
     return Findings((Verdict(ON_WEIGHTS, task, kept=kept, detail=detail),), points)
 
 
 def _in_short(points: Sequence[CurvePoint]) -> str:
     correlations = " ".join(f"{point.absolute:.2f}" for point in points)
-    layers, limit = f"{points[0].layer} .. {points[-1].layer}", f"kept if the last is below {STILL_ALIKE}"
-    return f"rank correlation {correlations} with random weights down to {layers}; {limit}"
+    layers = f"{points[0].layer} .. {points[-1].layer}"
+    return (
+        f"maps with random weights down to {layers} correlate {correlations} with that of the trained network "
+        f"(the last must be below {STILL_ALIKE})"
+    )

@@ -27,6 +27,7 @@ from oracle.task import Question, Task
 DEFAULT_BUDGET = 4096
 # torch has no public list of a module's hooks.
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+GLOBAL_HOOKS = tuple(f"_global{kind}" for kind in HOOKS)
 
 
 class CountedRead(torch.nn.Module):
@@ -191,17 +192,19 @@ def _kept(read: torch.nn.Module, network: Network | None) -> _Kept:
     shown = network.module if network else read
     tensors = {name: value for name, value in shown.state_dict().items() if isinstance(value, torch.Tensor)}
     hooks = hooked(shown)
-    around = sum(hooked(read).values()) - sum(hooks.values())
-    return _Kept(
-        {name: byte_text(value) for name, value in tensors.items()}, hooks | ({"task.read": around} if around else {})
-    )
+    hooks |= {
+        # The parts of the read that are not shown.
+        "task.read": sum(hooked(read).values()) - sum(hooks.values()),
+        "all modules": sum(len(getattr(torch.nn.modules.module, kind)) for kind in GLOBAL_HOOKS),
+    }
+    return _Kept({name: byte_text(value) for name, value in tensors.items()}, hooks)
 
 
 def _require_same(what: str, before: _Kept, now: _Kept) -> None:
     """No weight changed and no hook left: also a method that is asked about its own copy has to clean up."""
     if changed := [name for name, value in now.weights.items() if value != before.weights.get(name)]:
         raise BadMethod(f"{what}: expected its weights as they were, got others in {', '.join(changed)}; put them back")
-    if left := [name for name, count in now.hooks.items() if count != before.hooks.get(name)]:
+    if left := [name for name, count in now.hooks.items() if count != before.hooks.get(name, 0)]:
         raise BadMethod(f"{what}: expected no hooks left, got some on {', '.join(left)}; remove them in a finally")
 
 

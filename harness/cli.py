@@ -109,7 +109,6 @@ def run(
     typer.echo(f"veritari run: {what}", err=True)
     from harness.terminal import Bar, print_text
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with Bar() as progress:
         progress.wait("starting")
         from harness import api, views
@@ -342,10 +341,16 @@ def main() -> None:
     """Run the command; every error of the user's is one line."""
     from harness.terminal import print_error
 
+    # As Ctrl-C, for every command: its workers are stopped, and its temporary folders removed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     debug = len(arguments) < len(sys.argv) - 1
     try:
-        sys.exit(app(arguments, standalone_mode=False) or 0)
+        code = app(arguments, standalone_mode=False) or 0
+        # Typer makes an exit code of Ctrl-C, without a word.
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
+        sys.exit(code)
     except CommandLineError as error:
         # Without a command, help was printed already and there is nothing to add.
         if text := error.format_message():  # type: ignore[attr-defined]

@@ -23,6 +23,7 @@ MOST_DEPTHS = 16
 # The rank correlation of absolute values, with all weights random, from which a map does not count as one of the
 # network. Far from 0: input and architecture alone make maps alike (a CAM lights up where the picture has something,
 # strides leave a lattice in gradients; single games leave Grad-CAM++ 0.6), so only a map that stays is one of nothing.
+# Of programs it is the limit on both sides: one tells about an output only where the effects are less alike than this.
 STILL_ALIKE = 0.9
 
 Map = Float[np.ndarray, "*input"]
@@ -75,10 +76,12 @@ def _redrawn(values: Float[torch.Tensor, "*shape"], generator: torch.Generator) 
 def depths(n_layers: int, most: int = MOST_DEPTHS) -> tuple[int, ...]:
     """How many layers are randomised at each point of a curve: 1, 2, ..., all; spread evenly where they are too many.
 
-    >>> depths(4), depths(100, most=4)
-    ((1, 2, 3, 4), (1, 34, 67, 100))
+    The last point, which decides, has all of them, also where it is the only one.
+
+    >>> depths(4), depths(100, most=4), depths(5, most=1)
+    ((1, 2, 3, 4), (1, 34, 67, 100), (5,))
     """
-    return tuple(np.linspace(1, n_layers, min(n_layers, most)).round().astype(int).tolist())
+    return tuple(np.linspace(n_layers, 1, min(n_layers, most)).round().astype(int)[::-1].tolist())
 
 
 def similarity(first: Map, second: Map) -> Similarity:
@@ -102,9 +105,9 @@ def curve_point(output: str, layer: str, trained: Map, maps: Sequence[Map]) -> C
     return CurvePoint(output, layer, absolute, signed)
 
 
-def follows_weights(last: CurvePoint, trained: Map, maps: Sequence[Map]) -> bool:
-    """Whether a map depends on the network; `last` and `maps` are what came of randomising all layers.
+def has_changed(absolute: float, known: Map, others: Sequence[Map]) -> bool:
+    """Whether a claim depends on what was changed; `absolute` is its mean similarity with the `others` made then.
 
     Equal maps are told apart from unlike ones: a constant map has a similarity of 0 to itself.
     """
-    return last.absolute < STILL_ALIKE and not all(np.array_equal(trained, each) for each in maps)
+    return absolute < STILL_ALIKE and not all(np.array_equal(known, each) for each in others)

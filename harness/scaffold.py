@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import packages_distributions
+from importlib.metadata import distributions, packages_distributions
 from pathlib import Path
 from string import Template
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from harness.claims import DEFAULT_BUDGET
 from harness.controls import CONTROLS
 from harness.errors import CannotWrite, WrongUsage
 from methods.registry import registered
+from methods.spec import split_specs
 
 TEMPLATES = Path(__file__).parent / "templates"
 DOMAINS = ("ram", "cause", "pixels")
@@ -40,20 +41,33 @@ def new_method(name: str, *, domain: str, folder: Path, package: bool) -> Writte
 
     Raises:
         UnknownName: no such domain.
-        WrongUsage: a name that a method can't have, or a file that is there already.
-        CannotWrite: the folder can't be written; nothing is left behind.
+        WrongUsage: a name that a method can't have, a folder that no specification can name, or a file that is there.
+        CannotWrite: the folder can't be written; no file is left behind.
     """
     if domain not in DOMAINS:
         raise unknown_name("domain", domain, DOMAINS)
     _require_name(name, domain)
+    if package:
+        _require_distribution(name)
     code = _rendered(f"{domain}.py", name)
     return _package(folder / name, name, code) if package else _file(folder / f"{name}.py", name, code)
 
 
 def _file(path: Path, name: str, code: str) -> Written:
+    # A word that begins with a dash would be an option.
+    spec = f"./{path}:{name}" if str(path).startswith("-") else f"{path}:{name}"
+    if "(" in spec or split_specs(f"{spec},default") != [spec, "default"]:
+        raise WrongUsage(
+            f"--folder: expected a path that can stand in --methods, got {str(path.parent)!r}; choose one without "
+            "commas, brackets, quotes and blanks at its ends"
+        )
+    with _in_words(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
     _write(path, code)
-    spec = shlex.quote(f"{path}:{name}")
-    return Written((path,), (f"veritari methods check {spec}", f"veritari run --games core --methods default,{spec}"))
+    methods = shlex.quote(f"default,{spec}")
+    return Written(
+        (path,), (f"veritari methods check {shlex.quote(spec)}", f"veritari run --games core --methods {methods}")
+    )
 
 
 def _package(folder: Path, name: str, code: str) -> Written:
@@ -79,6 +93,23 @@ def _require_name(name: str, domain: str) -> None:
         raise WrongUsage(f"method name: expected snake case like 'my_method', got {name!r}; rename it")
     if taken := _taken_by(name, domain):
         raise WrongUsage(f"method name: expected a free one, {name!r} is {taken}; choose another")
+
+
+def _require_distribution(name: str) -> None:
+    """Refuse what pip would not install, or would install in place of something else."""
+    if not re.fullmatch(r"[a-z0-9]([a-z0-9_]*[a-z0-9])?", name):
+        raise WrongUsage(f"package name: expected one that ends in a letter or digit, got {name!r}; rename it")
+    installed = {_normalised(each.name) for each in distributions() if each.name}
+    if _normalised(name) in installed:
+        raise WrongUsage(
+            f"package name: expected a free one, {name!r} is an installed package, which it would replace; "
+            "choose another"
+        )
+
+
+def _normalised(distribution: str) -> str:
+    """As pip compares names: `python_dateutil` is `python-dateutil`."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def _taken_by(name: str, domain: str) -> str:
@@ -109,7 +140,7 @@ def _words_of(code: str) -> set[str]:
 def _make(folder: Path, files: Mapping[str, str]) -> None:
     """Write the files into a folder that is made for them; one that can't be filled is removed."""
     with _in_words(folder):
-        folder.mkdir()
+        folder.mkdir(parents=True)
     try:
         with _in_words(folder):
             (folder / "tests").mkdir()

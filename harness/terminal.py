@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from rich import box
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
@@ -19,6 +19,8 @@ SECONDS_BETWEEN_LINES = 10.0
 GAP = 3
 # Where nobody watches, a table is as wide as it is.
 WIDEST = 1000
+# Of a column whose cells may have several lines.
+NARROWEST = 30
 
 output = Console(emoji=False, width=None if sys.stdout.isatty() else WIDEST)
 messages = Console(emoji=False, stderr=True)
@@ -87,22 +89,30 @@ class Bar:
 
 
 def print_table(
-    frame: pd.DataFrame, *, title: str, headings: dict[str, str] | None = None, n_key_columns: int = 1
+    frame: pd.DataFrame,
+    *,
+    title: str,
+    headings: dict[str, str] | None = None,
+    n_key_columns: int = 1,
+    folded: str = "",
 ) -> None:
     """A table of everything in `frame`, or of the columns in `headings` under their headings.
 
-    Cells are never broken up: what does not fit beside each other follows below, with the key columns repeated. Where
-    nobody watches, everything is on one line.
+    Cells are never broken up, but for sentences in the column `folded`: what does not fit beside each other follows
+    below, with the key columns repeated. Where nobody watches, everything is on one line.
     """
     shown = headings or {name: name.replace("_", " ") for name in frame.columns}
     texts = {name: [cell(value) for value in frame[name]] for name in shown}
     widths = {name: max(len(line) for line in (shown[name], *texts[name])) + GAP for name in shown}
+    if folded:
+        widths[folded] = min(widths[folded], NARROWEST)
     for part, names in enumerate(_groups(list(shown), widths, n_key_columns, output.width - GAP)):
         table = Table(
             title=escape(title) if part == 0 else None, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1)
         )
         for name in names:
-            table.add_column(escape(shown[name]), justify="right" if _is_number(frame[name]) else "left", no_wrap=True)
+            justify: JustifyMethod = "right" if _is_number(frame[name]) else "left"
+            table.add_column(escape(shown[name]), justify=justify, no_wrap=name != folded, overflow="fold")
         for index in range(len(frame)):
             table.add_row(*(escape(texts[name][index]) for name in names))
         output.print(table)

@@ -3,6 +3,7 @@
 import json
 import math
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from harness.api import Run
 from harness.board_texts import ONLY_FOR, ONLY_IN, board_headings, plain_number, printed
 from harness.controls import CONTROLS
 from harness.errors import WrongUsage
-from harness.findings import Findings
+from harness.findings import CurvePoint, Findings, ProgramPoint
 from harness.leaderboard import Board, joined
 from harness.manifest import SUBJECTS
 from harness.terminal import bar, print_table, print_text
@@ -48,6 +49,10 @@ PROGRAMS = (
 )
 # A longer table of causes is shortened to those that matter.
 MOST_ROWS = 60
+PROGRAMS_LEGEND = (
+    "program: the seed that its code was scrambled with; effects: how the sizes of the true effects correlate; "
+    "absolute, signed: how the claims do, by their sizes and with signs"
+)
 GAME_COLUMNS = ["subject", "game", "F", "F_content", "F_position", "F_partial", "S", "M", "note"]
 
 
@@ -320,12 +325,18 @@ def print_game(run: Run, selection: Selection) -> None:
 
 def print_findings(found: Findings, *, title: str) -> None:
     """What a check of a method found: the verdicts, then how its claims change with other programs and weights."""
-    print_table(pd.DataFrame([vars(verdict) for verdict in found.verdicts]), title=title)
-    for points, title_of_points in ((found.programs, PROGRAMS), (found.randomisation, RANDOMISATION)):
-        if points:
-            table = pd.DataFrame([vars(point) for point in points])
-            table["bar"] = [bar(max(share, 0.0)) for share in table["absolute"]]
-            print_table(table, title=title_of_points, n_key_columns=2)
+    print_table(pd.DataFrame([vars(verdict) for verdict in found.verdicts]), title=title, folded="detail")
+    if found.programs:
+        _print_points(found.programs, title=PROGRAMS)
+        print_text(PROGRAMS_LEGEND)
+    if found.randomisation:
+        _print_points(found.randomisation, title=RANDOMISATION)
+
+
+def _print_points(points: Sequence[CurvePoint] | Sequence[ProgramPoint], *, title: str) -> None:
+    table = pd.DataFrame([vars(point) for point in points])
+    table["bar"] = [bar(max(share, 0.0)) for share in table["absolute"]]
+    print_table(table, title=title, n_key_columns=2)
 
 
 def findings_json(found: Findings) -> str:

@@ -27,7 +27,7 @@ ENTRY_POINT_GROUP = "veritari.methods"
 
 
 class BrokenPlugin(BadSpec):
-    """A plugin that is there but does not import, or has no such method."""
+    """A plugin that is there but does not import, or whose method does not keep the contract."""
 
 
 class NameTaken(VeritariError):
@@ -54,7 +54,7 @@ def resolve(spec: str) -> Method:
     """The method that a specification names, with its parameters.
 
     Raises:
-        UnknownName: no registered method, or no class of Captum, of this name.
+        UnknownName: no registered method, none of that file or module, or no class of Captum, of this name.
         BadSpec: it does not parse, does not import, or leads to no method.
         BadMethod: a parameter is wrong.
         NameTaken: a plugin has the name of a registered method.
@@ -96,8 +96,10 @@ def _from_plugin(target: str) -> Method:
     place, _, attribute = target.rpartition(":")
     module = _load(place)
     if not hasattr(module, attribute):
-        known = ", ".join(name for name, value in vars(module).items() if _is_method(value)) or "no method"
-        raise BrokenPlugin(f"{place}: expected a method named {attribute!r}, got none; it has: {known}")
+        known = [name for name, value in vars(module).items() if _is_method(value)]
+        if not known:
+            raise BadSpec(f"{place}: expected a method named {attribute!r}, got none in it; correct it")
+        raise unknown_name(f"method of {place}", attribute, known)
     found = _as_method(getattr(module, attribute), target)
     name = found.declaration.name
     if name in registered() and registered()[name].value.partition(":")[0] != module.__name__:

@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -78,6 +79,13 @@ def finish(process: subprocess.Popen) -> Finished:
 def veritari(*arguments: object, file_limit: int | None = None, **environment: str) -> Finished:
     """Run `veritari` to its end."""
     return finish(start(*arguments, file_limit=file_limit, **environment))
+
+
+def wait_for_end_of_group(group):
+    """Ask for a process group until there is none; the fork server needs a moment to see that it is alone."""
+    for _ in range(100):
+        os.killpg(group, 0)
+        time.sleep(0.1)
 
 
 def plugin(*names: str) -> str:

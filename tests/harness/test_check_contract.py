@@ -1,5 +1,9 @@
 """`veritari methods check` finds out each way of breaking the contract, and no method gets to see an effect."""
 
+import os
+import signal
+import time
+
 import pytest
 
 from games.catalog import game
@@ -8,7 +12,7 @@ from harness.pool import Limits
 from harness.trial import Trial
 from oracle.effects import measure
 from oracle.protocol import protocol
-from tests.harness.commands import plugin
+from tests.harness.commands import finish, plugin, start, wait_for_end_of_group
 
 pytestmark = pytest.mark.ale
 
@@ -44,6 +48,16 @@ FAULTS = {
     "hooks_read": (
         UNCHANGED,
         "read: expected no hooks left, got some on CountedRead; remove them in a finally",
+        MACHINE,
+    ),
+    "hooks_everything": (
+        UNCHANGED,
+        "read: expected no hooks left, got some on all modules; remove them in a finally",
+        MACHINE,
+    ),
+    "hooks_everything(kind='full_backward_pre_hook')": (
+        UNCHANGED,
+        "read: expected no hooks left, got some on all modules; remove them in a finally",
         MACHINE,
     ),
     "hooks_network": (
@@ -164,3 +178,23 @@ def test_the_search_for_effects_finds_them(effects, planted):
     found = broken(peeks(effects, planted))
     assert {(ANSWERS, task) for task in MACHINE} == set(found)
     assert {"FoundError: the effects are in"} == {detail[:30] for detail in found.values()}
+
+
+# --- interrupted ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_check_leaves_nothing(tmp_path, stop):
+    """Ctrl-C or SIGTERM while a method is asked is one line and exits with 130; no process and no file is left."""
+    arguments = ("methods", "check", plugin("hanging:ignores_signals"), "--subject", "machine")
+    process = start(*arguments, TMPDIR=str(tmp_path))
+    # Beside the folder of the questions there is that of the answers once the method is asked.
+    while not (list(tmp_path.glob("*/machine.npz")) and list(tmp_path.glob("*/0.pid"))) and process.poll() is None:
+        time.sleep(0.01)
+    # A terminal sends Ctrl-C to all processes of the command.
+    os.killpg(process.pid, stop) if stop == signal.SIGINT else process.send_signal(stop)
+    finished = finish(process)
+    assert (130, "", ["error: interrupted"]) == (finished.code, finished.out, finished.complaints)
+    assert [] == list(tmp_path.iterdir())
+    with pytest.raises(ProcessLookupError, match="No such process"):
+        wait_for_end_of_group(process.pid)

@@ -60,8 +60,8 @@ def test_a_look_up_stays_and_is_told_so():
     verdict = verdicts["pong ram[54]"]
     assert verdict.kept
     assert verdict.detail == (
-        "rank correlation 1.00 1.00 1.00 1.00 under other programs; "
-        "it reads and measures nothing, so it explains the look-up, not the program"
+        "claims under other programs correlate 1.00 1.00 1.00 1.00 with this one: "
+        "it stays as it is, as a read must: it explains the look-up, not the program"
     )
     alike = [(point.absolute, point.signed) for point in points if point.output == "ram[54]"]
     assert [pytest.approx((1.0, 1.0))] * 4 == alike
@@ -72,7 +72,9 @@ def test_a_method_that_only_pretends_to_measure_is_found_out():
     """It runs rollouts and then claims what RAM holds: the same under every program."""
     verdicts, _ = check(plugin("cheating:repeats_ram"))
     assert dict.fromkeys(TASKS, False) == {task: verdict.kept for task, verdict in verdicts.items()}
-    assert verdicts[TASKS[0]].detail.endswith("1.00 under other programs; kept if their mean is below 0.9")
+    assert verdicts[TASKS[0]].detail == (
+        "claims under other programs correlate 1.00 1.00 1.00 1.00 with this one (must be below 0.9 on average)"
+    )
 
 
 @ale
@@ -180,6 +182,8 @@ def test_the_mean_over_programs_decides():
     assert [True] == [each.kept for each in mixed.verdicts]
     assert [False] == [each.kept for each in verdict(known, [same, same]).verdicts]
     assert [True] == [each.kept for each in verdict(known, [same, same], measures=False).verdicts]
+    [read] = verdict(known, [other], measures=False).verdicts
+    assert read.detail == "claims under other programs correlate -1.00 with this one (without a limit: it only reads)"
 
 
 def test_a_constant_claim_depends_on_no_program():
@@ -187,7 +191,7 @@ def test_a_constant_claim_depends_on_no_program():
     constant = answered(0.0, 0.0)
     [found] = verdict(constant, [constant]).verdicts
     assert not found.kept
-    assert found.detail.endswith("; the claim is constant")
+    assert found.detail.startswith("the claim is constant; claims under other programs correlate 0.00 with")
 
 
 def test_an_answer_that_fails_under_another_program_is_told():

@@ -357,6 +357,10 @@ WRONG = {
         "integrated_gradients: parameter n_steps: ",
     ),
     "no such file": ((*RUN, "--methods", "nowhere.py:any"), "nowhere.py: expected a Python file, got none there; "),
+    "a method that the file does not have": (
+        (*RUN, "--methods", plugin("answering:returns_nam")),
+        f"unknown method of {PLUGINS}/answering.py 'returns_nam'; did you mean returns_nan, ",
+    ),
     "the name of a control": (
         (*RUN, "--methods", plugin("taken_names:control")),
         "methods: the name 'oracle' is a control's; rename the method",

@@ -86,7 +86,6 @@ FAILING = {
 BROKEN = {
     "no_import:any": f"{PLUGINS}/no_import.py: expected something that imports, got ModuleNotFoundError: "
     "No module named 'no_package_of_this_name_exists'; mend it",
-    "answering:absent": f"{PLUGINS}/answering.py: expected a method named 'absent', got none; it has: ",
     "answering:SHARED": f"{PLUGINS}/answering.py:SHARED: expected a function with @method(...) or a class below "
     "methods.method.Method, got dict",
 }

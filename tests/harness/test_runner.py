@@ -20,7 +20,7 @@ from harness.errors import BadRun
 from harness.grading import UNDEFINED
 from harness.records import CLAIM_TYPES, CURVE_TYPES, FAILURE_TYPES, RECORD_TYPES
 from tests.harness import commands
-from tests.harness.commands import finish, n_units, start, tables, veritari
+from tests.harness.commands import finish, n_units, start, tables, veritari, wait_for_end_of_group
 
 pytestmark = pytest.mark.ale
 
@@ -148,13 +148,6 @@ def test_an_interrupted_run_says_how_to_continue(clean, tmp_path, stop, moment):
     resumed = veritari(*shlex.split(line[len(expected) :]), "--store", clean.store)
     assert (0, []) == (resumed.code, resumed.complaints)
     assert tables(clean.path) == tables(run)
-
-
-def wait_for_end_of_group(group):
-    """Ask for a process group until there is none; the fork server needs a moment to see that it is alone."""
-    for _ in range(100):
-        os.killpg(group, 0)
-        time.sleep(0.1)
 
 
 # --- what the tables say --------------------------------------------------------------------------------------------

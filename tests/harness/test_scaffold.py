@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent.parent
 LIMITS = Limits(workers=1, timeout_seconds=60.0, memory_gib=4.0)
 # The formatter must have nothing to do whatever the length of a name.
 LONG = "a_method_with_quite_a_long_name_that_takes_much_of_a_line_and_still_is_one"
-NO_PLACE = "expected a place that can be written, got No such file or directory; choose another name or --folder"
+NO_PLACE = "expected a place that can be written, got Not a directory; choose another name or --folder"
 FILES = ["my_method.py", "pyproject.toml", "README.md", "tests/test_my_method.py"]
 
 every_domain = pytest.mark.parametrize("domain", DOMAINS)
@@ -159,6 +159,32 @@ def test_taken_names_are_refused(tmp_path, name, owner):
     assert [] == below(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["pillow", "python_dateutil", "veritari", "scikit_learn"])
+def test_names_of_installed_packages_are_refused(tmp_path, name):
+    """A package of that name would replace the installed one; a single file would not."""
+    expected = f"^package name: expected a free one, {name!r} is an installed package, which it would replace; "
+    with pytest.raises(WrongUsage, match=expected):
+        new(name, tmp_path, package=True)
+    assert [] == below(tmp_path)
+    new(name, tmp_path)
+
+
+def test_a_name_that_pip_refuses_is_refused(tmp_path):
+    """A method may end in an underscore, a package may not."""
+    with pytest.raises(WrongUsage, match=r"^package name: expected one that ends in a letter or digit, got 'my_'; "):
+        new("my_", tmp_path, package=True)
+    assert [] == below(tmp_path)
+
+
+@pytest.mark.parametrize("folder", ["a,b", "a(b)", "it's", "a]b"])
+def test_a_folder_that_no_specification_can_name_is_refused(tmp_path, folder):
+    """Nobody could ask the method by its path; a package is asked by its name."""
+    with pytest.raises(WrongUsage, match=r"^--folder: expected a path that can stand in --methods, got .*; choose one"):
+        new("my_method", tmp_path / folder)
+    assert [] == below(tmp_path)
+    new("my_method", tmp_path / folder, package=True)
+
+
 def test_an_unknown_domain_is_refused(tmp_path):
     """A domain that nobody knows is refused with the nearest one."""
     with pytest.raises(UnknownName, match=r"^unknown domain 'pixel'; did you mean pixels\? Known: cause, pixels, ram$"):
@@ -183,17 +209,22 @@ def test_nothing_is_overwritten(tmp_path, package, place, folder):
 
 
 @pytest.mark.parametrize(("package", "place"), [(False, "my_method.py"), (True, "my_method")])
-@pytest.mark.parametrize(
-    ("folder", "reason"), [("file", "Not a directory"), ("nowhere/there", "No such file or directory")]
-)
-def test_a_folder_that_can_not_be_written_is_told(tmp_path, package, place, folder, reason):
-    """A folder that is none, or not there, is one line with the reason."""
+@pytest.mark.parametrize("folder", ["file/there", "file/there/deep"])
+def test_a_folder_that_can_not_be_made_is_told(tmp_path, package, place, folder):
+    """A folder below a file is one line with the reason."""
     (tmp_path / "file").touch()
     target = tmp_path / folder / place
-    expected = f"^{target}: expected a place that can be written, got {reason}; choose another name or --folder$"
+    expected = f"^{target}: expected a place that can be written, got Not a directory; choose another name or --folder$"
     with pytest.raises(CannotWrite, match=expected):
         new("my_method", tmp_path / folder, package=package)
     assert ["file"] == below(tmp_path)
+
+
+@pytest.mark.parametrize(("package", "place"), [(False, "my_method.py"), (True, "my_method/my_method.py")])
+def test_a_folder_that_is_not_there_is_made(tmp_path, package, place):
+    """With all that lead to it."""
+    new("my_method", tmp_path / "nowhere" / "there", package=package)
+    assert (tmp_path / "nowhere" / "there" / place).is_file()
 
 
 @pytest.mark.parametrize("package", [False, True])
@@ -252,6 +283,15 @@ def test_the_command_says_what_it_wrote_and_what_is_next(monkeypatch, capfd, tmp
     ] == typed(monkeypatch, capfd, "my_method")[1]
     _, out, _ = typed(monkeypatch, capfd, "my_method", "--folder", "my methods", "--domain", "cause")
     assert "  veritari methods check 'my methods/my_method.py:my_method'" == out[2]
+    assert "  veritari run --games core --methods 'default,my methods/my_method.py:my_method'" == out[3]
+
+
+def test_a_folder_that_looks_like_an_option(monkeypatch, capfd, tmp_path):
+    """A folder whose name begins with a dash is written as a path, so that no command takes it for an option."""
+    monkeypatch.chdir(tmp_path)
+    _, out, _ = typed(monkeypatch, capfd, "my_method", "--folder", "-d")
+    assert "  veritari methods check ./-d/my_method.py:my_method" == out[2]
+    assert (tmp_path / "-d" / "my_method.py").is_file()
 
 
 def test_the_command_writes_a_package(monkeypatch, capfd, tmp_path):
@@ -268,7 +308,7 @@ def test_the_command_writes_a_package(monkeypatch, capfd, tmp_path):
     [
         (("Mine",), (2, "method name: expected snake case like 'my_method', got 'Mine'; rename it")),
         (("mine", "--domain", "rom"), (2, "unknown domain 'rom'; did you mean ram? Known: cause, pixels, ram")),
-        (("mine", "--folder", "nowhere"), (1, f"nowhere/mine.py: {NO_PLACE}")),
+        (("mine", "--folder", "/dev/null/there"), (1, f"/dev/null/there/mine.py: {NO_PLACE}")),
     ],
 )
 def test_an_error_of_the_command_is_one_line(monkeypatch, capfd, tmp_path, arguments, expected):

@@ -1,22 +1,28 @@
 """What `veritari show` shows, from a run directory written by hand."""
 
+import io
 import json
 import math
 
 import pandas as pd
 import pytest
+from rich.console import Console
 
 from games.errors import UnknownName
+from harness import terminal
 from harness.api import Run
 from harness.errors import WrongUsage
+from harness.findings import Findings, ProgramPoint, Verdict
 from harness.units import Claim, slug
 from harness.views import (
     GAME_COLUMNS,
+    PROGRAMS_LEGEND,
     SCORE_COLUMNS,
     Selection,
     game_view,
     leaderboard_view,
     method_view,
+    print_findings,
     print_game,
     print_leaderboards,
     to_json,
@@ -276,3 +282,23 @@ def test_json_of_a_drill_down(run):
     # The method that failed has no claim.
     assert [row | {"effect": 8.0, "edge": None}] == position["causes"]
     assert ["edge", "oracle", "blur"] == [each["method"] for each in position["scores"]]
+
+
+# --- findings of a check --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_reasons_are_whole_in_a_narrow_terminal(monkeypatch, width):
+    """The text of a verdict goes on in the next line where it does not fit, and the programs have their legend."""
+    reason = "claims under other programs correlate " + "0.56 " * 40 + "with this one (must be below 0.9 on average)"
+    found = Findings(
+        (Verdict("its claim depends on the program", "pong changed_pixels", kept=True, detail=reason),),
+        programs=(ProgramPoint("changed_pixels", 7, 0.5, 0.25, -0.25),),
+    )
+    printed = io.StringIO()
+    monkeypatch.setattr(terminal, "output", Console(file=printed, width=width))
+    print_findings(found, title="mine")
+    text, _, points = printed.getvalue().partition("the same state under")
+    assert "…" not in text
+    assert reason.split() == [word for word in text.split() if word in reason.split()][-len(reason.split()) :]
+    assert points.rstrip().endswith(PROGRAMS_LEGEND)

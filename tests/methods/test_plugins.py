@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from games.errors import VeritariError
+from games.errors import UnknownName, VeritariError
 from methods.integrated_gradients import IntegratedGradients
 from methods.method import BadMethod
 from methods.registry import BadSpec, BrokenPlugin, NameTaken, resolve
@@ -114,21 +114,27 @@ def test_file_that_exits(tmp_path):
 
 
 def test_no_such_attribute(tmp_path):
-    """A name that the file lacks is answered with the methods that it has."""
+    """A name that the file lacks is the user's mistake, and is answered with the nearest and all that it has."""
     path = write(tmp_path / "mine.py", FUNCTION_PLUGIN)
-    with pytest.raises(
-        BrokenPlugin, match="expected a method named 'third', got none; it has: gradient_times_ram, second"
-    ):
-        resolve(f"{path}:third")
+    expected = r"unknown method of .*mine\.py 'secnd'; did you mean second\? Known: gradient_times_ram, second$"
+    with pytest.raises(UnknownName, match=expected):
+        resolve(f"{path}:secnd")
     empty = write(tmp_path / "empty.py", "NUMBER = 3\n")
-    with pytest.raises(BrokenPlugin, match="expected a method named 'third', got none; it has: no method"):
+    with pytest.raises(BadSpec, match="expected a method named 'third', got none in it; correct it") as it:
         resolve(f"{empty}:third")
+    assert not isinstance(it.value, BrokenPlugin)
+
+
+def test_no_such_attribute_of_a_module():
+    """The same of a module."""
+    with pytest.raises(UnknownName, match=r"^unknown method of methods\.rise 'Rize'; did you mean Rise\? Known: "):
+        resolve("methods.rise:Rize")
 
 
 def test_no_such_attribute_beside_a_class(tmp_path):
     """A name that the file lacks is answered with its classes too, and not with those it merely imports the base of."""
     path = write(tmp_path / "mine.py", CLASS_PLUGIN.format(name="shifted", mode="fancy"))
-    with pytest.raises(BrokenPlugin, match=r"expected a method named 'shifted', got none; it has: Shifted$"):
+    with pytest.raises(UnknownName, match=r"'shifted'; did you mean Shifted\? Known: Shifted$"):
         resolve(f"{path}:shifted")
 
 
