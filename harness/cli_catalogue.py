@@ -228,7 +228,7 @@ def games_verify(
     typer.echo(f"veritari games verify: games {games}, {states} states each", err=True)
     from os import cpu_count
 
-    from games.catalog import TABLES, select_games
+    from games.catalog import select_games
     from harness import roles
     from harness.pool import Limits
     from harness.terminal import Bar, print_error, print_table, print_text
@@ -243,7 +243,7 @@ def games_verify(
     if out:
         roles.write_table(table, out)
     if write:
-        roles.write_all_roles(table[~table["game"].isin(problems)], TABLES)
+        roles.write_all_roles(table[~table["game"].isin(problems)])
     shown = roles.remarkable(table) if all_bytes else table
     if json:
         print_text(to_json(shown))

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from games.catalog import Game, Role, read_table
+from games.catalog import TABLES, Game, Role, read_table
 from games.errors import BrokenTable
 from harness import work
 from harness.errors import CannotWrite, WrongUsage
@@ -209,12 +209,12 @@ def _with_role(line: str, rows: Mapping[int, tuple[str, str]]) -> str:
     return f'{row[1]}, role = "{role}", evidence = "{evidence}"{row[3]}'
 
 
-def write_all_roles(table: pd.DataFrame, folder: Path) -> None:
+def write_all_roles(table: pd.DataFrame) -> None:
     """Write what was measured into the tables of all its games."""
     for rom_id in table["game"].unique().tolist():
         rows = table[table["game"] == rom_id]
         found = zip(rows["role"].tolist(), rows["evidence"].tolist(), strict=True)
-        write_roles(folder / f"{rom_id}.toml", dict(zip(rows["address"].tolist(), found, strict=True)))
+        write_roles(TABLES / f"{rom_id}.toml", dict(zip(rows["address"].tolist(), found, strict=True)))
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:

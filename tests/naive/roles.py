@@ -20,10 +20,11 @@ def counts(game, trace, address, present, values):
     """After how many runs the reward differs, and after how many the lives: two pokes of 8, then the do-values."""
     horizon = len(trace.actions) - trace.frame
     runs = [((present + 8) % 256, 2), ((present - 8) % 256, 2), *((value, horizon) for value in values)]
+    reference = {n_frames: ended(game, trace, address, None, n_frames) for n_frames in (2, horizon)}
     n_score = n_lives = 0
     for value, n_frames in runs:
         reward, lives = ended(game, trace, address, value, n_frames)
-        expected_reward, expected_lives = ended(game, trace, address, None, n_frames)
+        expected_reward, expected_lives = reference[n_frames]
         n_score += reward != expected_reward
         n_lives += lives != expected_lives
     return n_score, n_lives

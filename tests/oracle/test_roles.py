@@ -1,7 +1,6 @@
 """What bytes do: on paper, on the toy machine, against runs by hand, and in Pong."""
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
@@ -177,33 +176,26 @@ def test_a_state_that_is_not_there_is_said():
         measure_roles(ToyProtocol(), toy_game(), 0, ADDRESSES, lambda: WideMachine(last_frame=3))
 
 
-@cache
-def measured(rom_id, *addresses):
-    """The runs of some bytes of a game at the first state of ram-v2."""
-    return measure_roles(protocol("ram-v2"), game(rom_id), 0, addresses)
-
-
 @pytest.mark.ale
-@pytest.mark.parametrize(("rom_id", "addresses"), [("pong", (13, 49)), ("breakout", (57, 101))])
-def test_score_and_lives_are_those_of_runs_by_hand(rom_id, addresses):
+def test_score_and_lives_are_those_of_runs_by_hand():
     """After as many runs as from the cartridge on, with nothing but the emulator, do reward and lives differ."""
-    played, chosen = game(rom_id), protocol("ram-v2")
+    played, chosen = game("breakout"), protocol("ram-v2")
     trace = live_trace(chosen, played, 0)
     rollouts = ExactRollouts(lambda: Emulator(played), trace)
     causes = chosen.causes(played, rollouts)
     expected = []
-    for address in addresses:
+    for address in (57, 76, 101):
         values = [each.value for each in causes[address].interventions]
         expected.append(naive.counts(played, trace, address, int(rollouts.ram[address]), values))
-    found = measured(rom_id, *addresses)
+    found = measure_roles(chosen, played, 0, (57, 76, 101))
     assert expected == [(runs.n_score, runs.n_lives) for runs in found]
-    # Not all the same: there is something to tell apart.
-    assert len(set(expected)) == len(addresses)
+    # The lives, the score, and the ball: there is something to tell apart.
+    assert [(False, True), (True, False), (False, True)] == [(score > 0, lives > 0) for score, lives in expected]
 
 
 @pytest.mark.ale
 def test_pong_does_what_is_known():
     """The ball's bytes move it by one pixel per unit, right and down; both scores are read by ALE."""
-    found = measured("pong", 13, 14, 49, 54)
+    found = measure_roles(protocol("ram-v2"), game("pong"), 0, (13, 14, 49, 54))
     assert ["score", "score", "x", "y"] == [runs.role for runs in found]
     assert [(0, 0), (0, 0), (1, 0), (0, 1)] == [(runs.slope_x, runs.slope_y) for runs in found]
