@@ -1,7 +1,8 @@
 """The games that can be played, read from `tables/<rom id>.toml`, and the named sets of `sets.toml`.
 
 Sources of the named bytes: AtariARI (Anand et al. 2019, arXiv 1906.08226) and OCAtari (Delfosse et al. 2024,
-arXiv 2306.08649). They are labels for people; whether a byte does what its name says is for the oracle to measure.
+arXiv 2306.08649). They are labels for people. What poking a byte does is measured (`oracle.roles`) and stands beside
+its name: `veritari games verify --write` writes it there.
 """
 
 import hashlib
@@ -11,22 +12,39 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from ale_py import roms
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from games.errors import BrokenTable, RomMismatch, UnsupportedRom, unknown_name
 
 TABLES = Path(__file__).parent / "tables"
 SETS = Path(__file__).parent / "sets.toml"
 
+# What a byte does, the strongest first; `oracle.roles` says how each is measured.
+Role = Literal["x", "y", "xy", "lives", "score", "appearance", "internal", "nothing"]
+
 
 class NamedByte(BaseModel):
-    """One RAM byte with the name that a published annotation gives it."""
+    """One RAM byte with the name that a published annotation gives it.
+
+    `role` and `evidence` are what was measured, whatever the name says; both are None where nobody has.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     address: Annotated[int, Field(ge=0, le=127)]
     name: Annotated[str, Field(min_length=1)]
     source: Literal["AtariARI", "OCAtari"]
+    role: Role | None = None
+    # It stands between plain quotes in its table.
+    evidence: Annotated[str, Field(pattern=r"^[^\"\\\n]+$")] | None = None
+
+    @model_validator(mode="after")
+    def _a_role_has_its_evidence(self) -> "NamedByte":
+        if (self.role is None) != (self.evidence is None):
+            raise ValueError(
+                f"expected role and evidence together, got {'evidence' if self.evidence else 'role'} alone"
+            )
+        return self
 
 
 class Game(BaseModel):

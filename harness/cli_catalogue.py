@@ -20,7 +20,7 @@ from harness.options import (
 
 methods_app = typer.Typer(no_args_is_help=True, help="List methods, start a new one, and check one.")
 readouts_app = typer.Typer(no_args_is_help=True, help="Train the networks that are explained, and list them.")
-games_app = typer.Typer(no_args_is_help=True, help="List games, and show one.")
+games_app = typer.Typer(no_args_is_help=True, help="List games, show one, and verify the names of its bytes.")
 
 
 @methods_app.command("list")
@@ -194,18 +194,63 @@ def games_list(*, games: Games = "all", json: Json = False) -> None:
 
 @games_app.command("show")
 def games_show(rom_id: Annotated[str, typer.Argument(help="A game, such as pong.")], *, json: Json = False) -> None:
-    """One game: title, ROM checksum and named bytes."""
-    import pandas as pd
-
+    """One game: title, ROM checksum and named bytes, with what was measured of each."""
     from games.catalog import game as game_of
+    from harness.roles import named_table
     from harness.terminal import print_table, print_text
+    from harness.views import to_json
 
     game = game_of(rom_id)
     if json:
-        print_text(game.model_dump_json(indent=2))
+        print_text(to_json(game.model_dump() | {"named_bytes": named_table(game)}))
         return
     print_text(f"{game.title} ({game.rom_id}), {game.gymnasium_id}, ROM MD5 {game.rom_md5}")
     if game.named_bytes:
-        print_table(pd.DataFrame([byte.model_dump() for byte in game.named_bytes]), title="named bytes")
+        print_table(named_table(game), title="named bytes")
     else:
         print_text("no named bytes: excluded under ram-v1")
+
+
+@games_app.command("verify")
+def games_verify(
+    *,
+    games: Games = "scored",
+    states: Annotated[int, typer.Option(min=1, help="Live states of ram-v2 per game.")] = 2,
+    all_bytes: Annotated[bool, typer.Option("--all-bytes", help="All 128 bytes, of any game, named or not.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Write role and evidence into the tables of games.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write all rows to this file, .json or .csv.")] = None,
+    workers: Workers = None,
+    timeout: Timeout = 600.0,
+    memory: Memory = 4.0,
+    json: Json = False,
+) -> None:
+    """Measure what named bytes do, by poking them, and say whether it is what their names say."""
+    typer.echo(f"veritari games verify: games {games}, {states} states each", err=True)
+    from os import cpu_count
+
+    from games.catalog import select_games
+    from harness import roles
+    from harness.pool import Limits
+    from harness.terminal import Bar, print_error, print_table, print_text
+    from harness.views import to_json
+
+    roles.require_fitting(all_bytes=all_bytes, write=write, out=out)
+    limits = Limits(workers or cpu_count() or 1, timeout, memory)
+    with Bar() as progress:
+        table, problems = roles.roles_of_games(
+            select_games(games), n_states=states, all_bytes=all_bytes, limits=limits, progress=progress
+        )
+    if out:
+        roles.write_table(table, out)
+    if write:
+        roles.write_all_roles(table[~table["game"].isin(problems)])
+    shown = roles.remarkable(table) if all_bytes else table
+    if json:
+        print_text(to_json(shown))
+    else:
+        print_table(shown, title="what bytes do", n_key_columns=2)
+        print_text(roles.summary(table))
+    for rom_id, reason in problems.items():
+        print_error(f"{rom_id}: {reason}")
+    if problems:
+        raise typer.Exit(FAILED)

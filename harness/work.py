@@ -8,7 +8,7 @@ told where effects are.
 import hashlib
 import inspect
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -39,6 +39,7 @@ from oracle.network_effects import measure_subject
 from oracle.output import Output
 from oracle.protocol import protocol
 from oracle.readout import save_readout
+from oracle.roles import measure_roles
 from oracle.scrambled import ScrambledRollouts, measure_program
 from oracle.store import Store, store_key
 from oracle.task import Question
@@ -279,6 +280,17 @@ def _digests(what: Verification, side: str, answer: Path) -> str:
     run_sequence = {"recipe": recipe_digests, "fresh": fresh_digests}[side]
     found = run_sequence(lambda: Emulator(played), live_trace(protocol(what.protocol), played, 0), sequence)
     write(answer, json.dumps([[each.ram, each.screen] for each in found]))
+    return ""
+
+
+def roles(rom_id: str, state: int, addresses: tuple[int, ...], answer: str) -> Report:
+    """What these bytes do at one state of ram-v2; writes a list of `ByteRuns`."""
+    return guarded(lambda: _roles(game(rom_id), state, addresses, Path(answer)))
+
+
+def _roles(played: Game, state: int, addresses: tuple[int, ...], answer: Path) -> str:
+    found = measure_roles(protocol("ram-v2"), played, state, addresses)
+    write(answer, json.dumps([asdict(each) for each in found]))
     return ""
 
 

@@ -175,11 +175,15 @@ def _alone(rollouts: ExactRollouts, tail: tuple[int, ...], reference: Screen, ad
     return Sprite((mover,), int(changed.sum()), bounding_box(changed))
 
 
+def opposite_pokes(rollouts: ExactRollouts, address: int) -> tuple[RamWrite, RamWrite]:
+    """The byte set to its value at f* plus 8 and minus 8, modulo 256."""
+    value = int(rollouts.ram[address])
+    return RamWrite(address, (value + POKE) % 256), RamWrite(address, (value - POKE) % 256)
+
+
 def _poked(rollouts: ExactRollouts, address: int, tail: tuple[int, ...]) -> tuple[Screen, Screen]:
     """The screens after the byte was poked by +8 and by -8."""
-    value = int(rollouts.ram[address])
-    pokes = (RamWrite(address, (value + step) % 256) for step in (POKE, -POKE))
-    plus, minus = (rollouts.run([poke], tail).screen for poke in pokes)
+    plus, minus = (rollouts.run([poke], tail).screen for poke in opposite_pokes(rollouts, address))
     return plus, minus
 
 

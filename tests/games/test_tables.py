@@ -98,6 +98,31 @@ def test_an_unknown_key_in_a_row_is_refused(broken):
     assert "named_bytes, row 2, adress: Extra inputs are not permitted" in message
 
 
+def test_what_was_measured_is_read(tmp_path):
+    """A row may say what its byte does, and what shows it; rows without it are whole."""
+    path = tmp_path / "pong.toml"
+    measured = ', role = "x", evidence = "x, slope +1.00 (state 1)"'
+    path.write_text(rows(row(more=measured), row("14")), encoding="utf-8")
+    expected = [("x", "x, slope +1.00 (state 1)"), (None, None)]
+    assert expected == [(byte.role, byte.evidence) for byte in read_table(path).named_bytes]
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        (', role = "sprite", evidence = "seen"', "row 2, role: Input should be 'x', 'y', 'xy', 'lives', 'score'"),
+        (', role = 5, evidence = "seen"', "row 2, role: Input should be 'x', 'y'"),
+        (', role = "x", evidence = ""', "row 2, evidence: String should match pattern"),
+        (""", role = "x", evidence = 'a "b"'""", "row 2, evidence: String should match pattern"),
+        (', role = "x"', "row 2: expected role and evidence together, got role alone; correct the table"),
+        (', evidence = "seen"', "row 2: expected role and evidence together, got evidence alone; correct the table"),
+    ],
+)
+def test_a_wrong_measurement_is_refused(broken, more, reason):
+    """A role that does not exist, or one without evidence, is refused with its row."""
+    assert f"named_bytes, {reason}" in broken(rows(row(), row("7", more=more)))
+
+
 @pytest.mark.parametrize(
     ("written", "reason"),
     [
