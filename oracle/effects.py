@@ -61,7 +61,7 @@ class AnswerKey(BaseModel):
     effects: Float[np.ndarray, "output cause"]
     reference_value: Float[np.ndarray, " output"]
     controls: dict[str, Float[np.ndarray, "output cause"]] = {}
-    reference_curves: dict[str, Float[np.ndarray, "output curve *order step"]] = {}
+    reference_curves: dict[str, Float[np.ndarray, "output curve ... step"]] = {}
     movement: Movement | None = None
     final_ram: UInt8[np.ndarray, "rollout byte"]
     footprints: Bool[np.ndarray, "cause row column"]
