@@ -9,6 +9,7 @@ import typer
 
 from games.errors import BrokenTable, UnknownName, UnsupportedRom, VeritariError
 from harness.cli_catalogue import games_app, methods_app, readouts_app
+from harness.cli_oracle import oracle
 from harness.errors import BadRun, CannotWrite, Interrupted, WrongUsage
 from harness.options import (
     DEFAULT_PROTOCOL,
@@ -38,6 +39,7 @@ app = typer.Typer(
 app.add_typer(methods_app, name="methods")
 app.add_typer(games_app, name="games")
 app.add_typer(readouts_app, name="readouts")
+app.command()(oracle)
 
 USAGE_ERRORS = (UnknownName, UnsupportedRom, BrokenTable, BadSpec, WrongUsage, BadRun)
 # Typer carries its own copy of click and exports its exceptions only in part.

@@ -28,7 +28,7 @@ class HorizonCurve:
 
     @property
     def n_frames(self) -> int:
-        return self.effects.shape[1]
+        return len(self.effects.T)
 
 
 def horizon_curve(

@@ -80,7 +80,7 @@ def test_effects_of_the_toy_are_entries():
 @pytest.mark.ale
 @pytest.mark.parametrize("name", ["ram-v1", "ram-v2(n_donors=1,n_orders=1,n_values=2)"])
 def test_effects_of_pong_are_entries(name):
-    """Of Pong, effects of two bytes are entries of the surface, or means of sizes of entries where do-values are many."""
+    """Of Pong, effects of two bytes are entries of the surface, or means of their sizes where do-values are many."""
     pong = game("pong")
     answer_key = measure(protocol(name), pong, 0)
     question = answer_key.question
@@ -102,5 +102,5 @@ def test_effects_of_pong_are_entries(name):
 
 def test_fractions_are_refused():
     """An output that is no whole number is an error, not rounded."""
-    with pytest.raises(VeritariError, match="expected whole numbers, got 0.5"):
+    with pytest.raises(VeritariError, match=r"expected whole numbers, got 0\.5"):
         whole(np.array([1.0, 0.5]))
