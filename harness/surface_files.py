@@ -23,7 +23,7 @@ SURFACE_FORMAT = 1
 
 
 class StateEntry(BaseModel):
-    """How one game-state went; `n_bytes` is the size of its archive."""
+    """How one game-state went; `n_bytes` and `sha256` are those of its archive."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -36,6 +36,7 @@ class StateEntry(BaseModel):
     n_frames: int = 0
     seconds: float = 0.0
     n_bytes: int = 0
+    sha256: str = ""
 
 
 class SurfaceManifest(BaseModel):

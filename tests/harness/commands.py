@@ -12,7 +12,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import jaxtyping
+import pytest
 from filelock import FileLock
+
+from harness import cli
 
 PLUGINS = Path(__file__).parent / "plugins"
 COMMAND = (sys.executable, "-c", "from harness.cli import main; main()")
@@ -78,6 +82,18 @@ def finish(process: subprocess.Popen) -> Finished:
 def veritari(*arguments: object, file_limit: int | None = None, **environment: str) -> Finished:
     """Run `veritari` to its end."""
     return finish(start(*arguments, file_limit=file_limit, **environment))
+
+
+def in_this_process(monkeypatch, capfd, *arguments: object) -> Finished:
+    """Run `veritari` here, where everything is imported already."""
+    # Typer hands on a context of its own copy of click, which is no `typer.Context` to a type checker.
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    monkeypatch.setattr(sys, "argv", ["veritari", *map(str, arguments)])
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    signal.signal(signal.SIGTERM, before)
+    return Finished(stop.value.code, *capfd.readouterr())
 
 
 def plugin(*names: str) -> str:
