@@ -9,8 +9,14 @@ import typer
 
 from games.errors import BrokenTable, UnknownName, UnsupportedRom, VeritariError
 from harness.cli_catalogue import games_app, methods_app, readouts_app
+<<<<<<< HEAD
 from harness.cli_compare import compare
 from harness.errors import BadRun, CannotWrite, Interrupted, WrongUsage
+=======
+from harness.cli_curves import require_curve_fits, show_curve, write_image
+from harness.cli_oracle import oracle
+from harness.errors import BadRun, Interrupted, WrongUsage
+>>>>>>> 3defe8578d6d5695b2f494f0d1641dbe6845fb5f
 from harness.options import (
     DEFAULT_PROTOCOL,
     FAILED,
@@ -40,6 +46,7 @@ app = typer.Typer(
 app.add_typer(methods_app, name="methods")
 app.add_typer(games_app, name="games")
 app.add_typer(readouts_app, name="readouts")
+app.command()(oracle)
 
 app.command()(compare)
 
@@ -182,18 +189,28 @@ def show(
     state: Annotated[int, typer.Option(min=0, help="With --game: which state.")] = 0,
     image: Annotated[
         Path | None,
-        typer.Option(help="PNG file: with --game, where each method looks; with --cost, F against rollouts."),
+        typer.Option(
+            help="PNG file: with --game, where each method looks, or the curve; with --cost, F against rollouts."
+        ),
     ] = None,
     subject: Annotated[str, typer.Option(help="Only this subject, machine or network.")] = "",
     cost: Annotated[bool, typer.Option("--cost", help="F beside rollouts, gradients and seconds per task.")] = False,
+    curve: Annotated[
+        str, typer.Option(help="With --game and --cause: response (y by value) or horizon (effect by frame).")
+    ] = "",
+    output: Annotated[str, typer.Option(help="With --curve: only this output, such as 'ram[54]'.")] = "",
     json: Json = False,
 ) -> None:
-    """Show a run: its leaderboard, the games of a method, what methods cost, or one game."""
+    """Show a run: its leaderboard, the games of a method, what methods cost, one game, or curves of one byte."""
+    _require_selection_fits(game, cause=cause, image=image, cost=cost)
+    require_curve_fits(curve, output, game=game, cause=cause, method=method, subject=subject)
+    if curve:
+        show_curve(run_path, curve, (game, state, cause, output), image, json=json)
+        return
     from harness import api, views
     from harness.leaderboard import joined
     from harness.terminal import print_table, print_text
 
-    _require_selection_fits(game, cause=cause, image=image, cost=cost)
     shown = api.load_run(run_path)
     selection = views.Selection(game, state, method, cause, subject)
     if cost:
@@ -213,7 +230,7 @@ def show(
     if image:
         from harness.picture import draw_game
 
-        _write_image(image, draw_game(shown, selection))
+        write_image(image, draw_game(shown, selection))
         # With --json, stdout is for JSON alone.
         typer.echo(f"picture: {image}", err=json)
 
@@ -232,7 +249,7 @@ def _show_costs(run_path: Path, subject: str, image: Path | None, *, json: bool)
         for table in tables:
             print_table(table, title="F against cost, cheapest first", n_key_columns=2)
     if image:
-        _write_image(image, cost_picture(tables))
+        write_image(image, cost_picture(tables))
         typer.echo(f"picture: {image}", err=json)
 
 
@@ -245,17 +262,6 @@ def _require_selection_fits(game: str, *, cause: str, image: Path | None, cost: 
         raise WrongUsage("--cost: expected without --game; leave one out")
     if image and image.suffix != ".png":
         raise WrongUsage(f"--image: expected a file that ends in .png, got {image}; rename it")
-
-
-def _write_image(image: Path, content: bytes) -> None:
-    from oracle.store import write_atomically
-
-    try:
-        write_atomically(image, content)
-    except OSError as error:
-        raise CannotWrite(
-            f"{image}: expected a file that can be written, got {error.strerror}; choose another --image"
-        ) from error
 
 
 @app.command()

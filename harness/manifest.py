@@ -4,6 +4,7 @@ import hashlib
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -141,11 +142,7 @@ class Manifest(BaseModel):
         Raises:
             BadRun: naming what differs.
         """
-        present = installed_versions()
-        noted = {name: self.versions.get(name, "not noted") for name in present}
-        changed = [f"{name} {noted[name]} -> {present[name]}" for name in present if noted[name] != present[name]]
-        if changed:
-            raise BadRun(f"run: expected the versions it was started with, got {', '.join(changed)}; start a new run")
+        require_versions("run", self.versions)
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -178,6 +175,19 @@ def _format_version(content: bytes) -> int | None:
         return _Versioned.model_validate_json(content).format_version
     except ValueError:
         return None
+
+
+def require_versions(what: str, versions: Mapping[str, str]) -> None:
+    """Refuse to go on with other versions than something was started with.
+
+    Raises:
+        BadRun: naming what differs.
+    """
+    present = installed_versions()
+    noted = {name: versions.get(name, "not noted") for name in present}
+    changed = [f"{name} {noted[name]} -> {present[name]}" for name in present if noted[name] != present[name]]
+    if changed:
+        raise BadRun(f"{what}: expected the versions it was started with, got {', '.join(changed)}; start a new run")
 
 
 def installed_versions() -> dict[str, str]:

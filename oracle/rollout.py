@@ -89,9 +89,10 @@ class ExactRollouts:
         ExactRollouts.n_run += 1
         return _film(self._machine, intervene(self._machine, interventions, self.trace.tail)[:n_frames])
 
-    def watch(self, actions: Sequence[int]) -> list[Snapshot]:
-        """Play these actions at f* without an intervention; a snapshot after every frame."""
+    def watch(self, actions: Sequence[int], interventions: Sequence[Intervention] = ()) -> list[Snapshot]:
+        """Intervene at f*, or not, and play these actions; a snapshot after every frame."""
         self._return_to_state()
+        actions = intervene(self._machine, interventions, actions)
         self.n_rollouts += 1
         ExactRollouts.n_run += 1
         seen, reward = [], 0.0
