@@ -9,14 +9,10 @@ import typer
 
 from games.errors import BrokenTable, UnknownName, UnsupportedRom, VeritariError
 from harness.cli_catalogue import games_app, methods_app, readouts_app
-<<<<<<< HEAD
 from harness.cli_compare import compare
-from harness.errors import BadRun, CannotWrite, Interrupted, WrongUsage
-=======
 from harness.cli_curves import require_curve_fits, show_curve, write_image
 from harness.cli_oracle import oracle
 from harness.errors import BadRun, Interrupted, WrongUsage
->>>>>>> 3defe8578d6d5695b2f494f0d1641dbe6845fb5f
 from harness.options import (
     DEFAULT_PROTOCOL,
     FAILED,

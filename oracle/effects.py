@@ -65,10 +65,7 @@ class AnswerKey(BaseModel):
     reference_value: Float[np.ndarray, " output"]
     controls: dict[str, Float[np.ndarray, "output cause"]] = {}
     reference_curves: dict[str, Float[np.ndarray, "output curve ... step"]] = {}
-<<<<<<< HEAD
     secondary: dict[str, Float[np.ndarray, "output cause"]] = {}
-=======
->>>>>>> 3defe8578d6d5695b2f494f0d1641dbe6845fb5f
     movement: Movement | None = None
     final_ram: UInt8[np.ndarray, "rollout byte"]
     footprints: Bool[np.ndarray, "cause row column"]

@@ -85,13 +85,13 @@ def veritari(*arguments: object, file_limit: int | None = None, **environment: s
     return finish(start(*arguments, file_limit=file_limit, **environment))
 
 
-<<<<<<< HEAD
 def wait_for_end_of_group(group):
     """Ask for a process group until there is none; the fork server needs a moment to see that it is alone."""
     for _ in range(100):
         os.killpg(group, 0)
         time.sleep(0.1)
-=======
+
+
 def in_this_process(monkeypatch, capfd, *arguments: object) -> Finished:
     """Run `veritari` here, where everything is imported already."""
     # Typer hands on a context of its own copy of click, which is no `typer.Context` to a type checker.
@@ -102,7 +102,6 @@ def in_this_process(monkeypatch, capfd, *arguments: object) -> Finished:
         cli.main()
     signal.signal(signal.SIGTERM, before)
     return Finished(stop.value.code, *capfd.readouterr())
->>>>>>> 3defe8578d6d5695b2f494f0d1641dbe6845fb5f
 
 
 def plugin(*names: str) -> str:
