@@ -28,11 +28,11 @@ def methods_list(*, json: Json = False) -> None:
     """The registered methods and the controls."""
     import pandas as pd
 
+    from harness.as_json import to_json
     from harness.controls import control_entries
     from harness.plan import describe_methods, method_specs
     from harness.pool import Limits
     from harness.terminal import print_table, print_text
-    from harness.views import to_json
     from oracle.protocol import protocol
 
     columns = ["label", "title", "family", "subjects", "access", "domain", "parameters", "source", "broken"]
@@ -98,11 +98,11 @@ def methods_check(
     """Check that a method keeps the contract; what to run while writing one."""
     typer.echo(f"veritari methods check: {spec} on {game}", err=True)
     from harness.check import check_method
+    from harness.check_views import findings_json, print_findings
     from harness.plan import parse_subjects
     from harness.pool import Limits
     from harness.terminal import print_text
     from harness.trial import Trial
-    from harness.views import findings_json, print_findings
 
     subjects = None if subject is None else parse_subjects(subject)
     found = check_method(spec, Trial(protocol, game, seed, subjects, network), Limits(1, timeout, memory))
@@ -131,10 +131,10 @@ def readouts_train(
     from os import cpu_count
 
     from games.catalog import select_games
+    from harness.as_json import to_json
     from harness.pool import Limits
     from harness.readouts import readouts_table, train_readouts
     from harness.terminal import Bar, print_error, print_table, print_text
-    from harness.views import to_json
     from oracle.readout import FOLDER
 
     chosen, target = select_games(games), folder or FOLDER
@@ -158,9 +158,9 @@ def readouts_list(
 ) -> None:
     """What the readouts can read; of one game, byte by byte."""
     from games.catalog import select_games
+    from harness.as_json import to_json
     from harness.readouts import bytes_table, readouts_table
     from harness.terminal import print_table, print_text
-    from harness.views import to_json
     from oracle.readout import FOLDER
 
     chosen, source = select_games(games), folder or FOLDER
@@ -174,8 +174,8 @@ def games_list(*, games: Games = "all", json: Json = False) -> None:
     import pandas as pd
 
     from games.catalog import game_sets, select_games
+    from harness.as_json import to_json
     from harness.terminal import print_table, print_text
-    from harness.views import to_json
 
     sets = {name: members for name, members in game_sets().items() if name != "all"}
     rows = [
@@ -196,9 +196,9 @@ def games_list(*, games: Games = "all", json: Json = False) -> None:
 def games_show(rom_id: Annotated[str, typer.Argument(help="A game, such as pong.")], *, json: Json = False) -> None:
     """One game: title, ROM checksum and named bytes, with what was measured of each."""
     from games.catalog import game as game_of
+    from harness.as_json import to_json
     from harness.roles import named_table
     from harness.terminal import print_table, print_text
-    from harness.views import to_json
 
     game = game_of(rom_id)
     if json:
@@ -230,9 +230,9 @@ def games_verify(
 
     from games.catalog import select_games
     from harness import roles
+    from harness.as_json import to_json
     from harness.pool import Limits
     from harness.terminal import Bar, print_error, print_table, print_text
-    from harness.views import to_json
 
     roles.require_fitting(all_bytes=all_bytes, write=write, out=out)
     limits = Limits(workers or cpu_count() or 1, timeout, memory)

@@ -23,6 +23,7 @@ def compare(
         raise WrongUsage(f"--regime: expected {', '.join(REGIMES)}, got {regime}; choose one")
     from games.errors import unknown_name
     from harness import api, views
+    from harness.as_json import to_json
     from harness.leaderboard import joined
     from harness.terminal import print_table, print_text
 
@@ -36,7 +37,7 @@ def compare(
             raise unknown_name("method of this run", method, known)
         pairs = pairs[(pairs["method"] == method) | (pairs["other"] == method)]
     if json:
-        print_text(views.to_json({"pairs": pairs, "families": families}))
+        print_text(to_json({"pairs": pairs, "families": families}))
         return
     print_table(
         pairs, title=f"F ({regime}): method minus other, over the games of both; p by sign flips, Holm's correction"

@@ -55,10 +55,10 @@ def oracle(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with Bar() as progress:
         progress.wait("starting")
+        from harness.as_json import to_json
         from harness.pool import Limits
         from harness.protocols import chosen_protocol
         from harness.surfaces import begin_surfaces, parse_addresses, plan_surfaces, resume_surfaces, surfaces_table
-        from harness.views import to_json
         from oracle.store import default_store
 
         kept = store or default_store()

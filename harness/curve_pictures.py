@@ -7,9 +7,9 @@ import plotext
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from harness.as_json import to_json
 from harness.drawing import literal
 from harness.effect_curves import CurveView
-from harness.views import to_json
 
 # In characters.
 WIDEST, HEIGHT = 100, 18

@@ -3,40 +3,29 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
+from harness.board_values import AVERAGED_OF, TASK, GameValues
 from harness.contests import UNKNOWN, Contest
 from harness.controls import CONTROLS
 from harness.manifest import Manifest, MethodEntry
+from harness.per_game import per_game_table
 from harness.scores_v2 import gain
 from harness.statistics import (
     Interval,
     board_value,
     drawn_games,
-    game_values,
     intervals,
-    spread_over_seeds,
-    spread_over_states,
 )
 from harness.units import UNANSWERED
 from oracle.output import REGIMES
 
-# Scores whose board value is the mean over regimes of the mean over games, by score version.
-AVERAGED = ("F_partial", "S", "M", "precision_at_3", "deletion_auc", "insertion_auc", "F_log")
-AVERAGED_V2 = ("F_partial", "F_cross", "S", "S_log", "M", "precision_at_3", "deletion_diff", "insertion_diff", "F_log")
-AVERAGED_OF = {"v1": AVERAGED, "v2": AVERAGED_V2}
 # What is summed over the outputs of a regime and compared with the oracle, with its name on the board.
 GAINS = {"deletion_diff": "deletion_gain", "insertion_diff": "insertion_gain"}
-TASK = ["game", "state", "output"]
-COLUMNS = ("F", "F_counted", *dict.fromkeys((*AVERAGED, *AVERAGED_V2)))
-RECOVERS, HOLDS_UP, NO_SIGNAL = 0.85, 0.5, 0.05
-# Two correlations that are both 1 may differ by this much.
-ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -97,7 +86,7 @@ def _build_board(records: pd.DataFrame, manifest: Manifest, subject: str) -> Boa
         }
         for place, entry in enumerate(entries)
     ]
-    board, per_game = pd.DataFrame(rows), _per_game(entries, scored, values, averaged)
+    board, per_game = pd.DataFrame(rows), per_game_table(entries, scored, values, averaged)
     complete = board.loc[_faced_all(board), "method"].tolist()
     contest = Contest(entries, values.of_all("F_counted"), complete, seed=manifest.settings.seed)
     leaderboard = _ranked(board).merge(contest.columns(), on="method", how="left")
@@ -139,60 +128,6 @@ def _reasons(records: pd.DataFrame, status: str, manifest: Manifest) -> dict[str
     if status != "excluded":
         names = names + " " + concerned["regime"]
     return dict(zip(names, concerned["reason"], strict=True))
-
-
-class GameValues:
-    """Game values of every score, method and regime: the mean over seeds, then outputs, then states; NaN for none."""
-
-    def __init__(self, scored: pd.DataFrame, methods: Sequence[str]) -> None:
-        self.games = list(dict.fromkeys(scored["game"]))
-        self._methods = list(methods)
-        self._scores = {name: score_arrays(scored, self._methods, self.games, name) for name in COLUMNS}
-
-    def of(self, method: str, score: str) -> Float[np.ndarray, "regime game"]:
-        """Game values of one score of one method."""
-        return np.asarray(self.of_all(score)[self._methods.index(method)])
-
-    @cache  # noqa: B019  # lives as long as its board is built
-    def of_all(self, score: str) -> Float[np.ndarray, "method regime game"]:
-        """Game values of one score of all methods."""
-        return np.stack([game_values(each) for each in self._scores[score]], axis=1)
-
-    def spreads(self, score: str) -> dict[str, dict[str, float]]:
-        """Per method, the standard deviation of its board value between states, and between its seeds."""
-        between = {
-            "state_sd": spread_over_states(self._scores[score]),
-            "seed_sd": spread_over_seeds(self._scores[score]),
-        }
-        return {
-            method: {f"{score.partition('_')[0]}_{name}": float(values[place]) for name, values in between.items()}
-            for place, method in enumerate(self._methods)
-        }
-
-
-def score_arrays(
-    scored: pd.DataFrame, methods: Sequence[str], games: Sequence[str], column: str
-) -> list[Float[np.ndarray, "method game state output seed"]]:
-    """One array per regime of the scores in a column; NaN for what is missing."""
-    states, seeds = (sorted(scored[name].unique()) for name in ("state", "seed"))
-    arrays = []
-    for regime in REGIMES:
-        rows = scored[scored["regime"] == regime]
-        # The k-th output of a game-state: which byte that is says nothing across games.
-        known = rows.drop_duplicates(TASK)
-        places = dict(
-            zip(known[TASK].itertuples(index=False, name=None), known.groupby(TASK[:2]).cumcount(), strict=True)
-        )
-        outputs = [places[task] for task in rows[TASK].itertuples(index=False, name=None)]
-        shape = (len(methods), len(games), max(len(states), 1), max(outputs, default=0) + 1, max(len(seeds), 1))
-        values = np.full(shape, np.nan)
-        index = [
-            pd.Index(names).get_indexer(pd.Index(rows[name]))
-            for names, name in ((methods, "method"), (games, "game"), (states, "state"))
-        ]
-        values[(*index, outputs, pd.Index(seeds).get_indexer(pd.Index(rows["seed"])))] = rows[column]
-        arrays.append(values)
-    return arrays
 
 
 def _clips_negative(manifest: Manifest, subject: str) -> bool:
@@ -286,75 +221,6 @@ def _faced_all(board: pd.DataFrame) -> Bool[np.ndarray, " row"]:
     """Methods that faced every task that any method faced."""
     faced = board["n_tasks"].to_numpy()
     return np.asarray((faced == faced.max()) & (faced > 0) & (board["n_not_applicable"].to_numpy() == 0))
-
-
-def _per_game(
-    entries: Sequence[MethodEntry], scored: pd.DataFrame, values: GameValues, averaged: Sequence[str]
-) -> pd.DataFrame:
-    remarks = _remarks(scored)
-    rows = []
-    for entry in entries:
-        played = set(scored.loc[scored["method"] == entry.label, "game"])
-        for index, game in enumerate(values.games):
-            if game in played:
-                row = _game_row(entry, game, values, index, averaged)
-                remark = remarks.get((entry.label, game), Remark())
-                # Scores say something about answers only.
-                words = remark.troubles or _notes(entry, row, remark)
-                rows.append({**row, "note": "; ".join(words)})
-    return pd.DataFrame(rows, columns=["method", "game", "F", "F_content", "F_position", *averaged, "note"])
-
-
-def _game_row(entry: MethodEntry, game: str, values: GameValues, index: int, averaged: Sequence[str]) -> dict[str, Any]:
-    column = slice(index, index + 1)
-    raw = values.of(entry.label, "F")[:, index]
-    return {
-        "method": entry.label,
-        "game": game,
-        "F": float(board_value(values.of(entry.label, "F_counted")[:, column])),
-        "F_content": float(raw[0]),
-        "F_position": float(raw[1]),
-        **{name: float(board_value(values.of(entry.label, name)[:, column])) for name in averaged},
-    }
-
-
-@dataclass(frozen=True)
-class Remark:
-    """What a note says beside the scores: statuses other than ok, and whether every position claim is exactly zero."""
-
-    troubles: tuple[str, ...] = ()
-    position_is_zero: bool = False
-
-
-def _remarks(scored: pd.DataFrame) -> dict[tuple[str, str], Remark]:
-    keys = ["method", "game"]
-    troubled = scored[scored["status"] != "ok"]
-    troubles = {key: tuple(sorted(set(group))) for key, group in troubled.groupby(keys)["status"]}
-    position = scored[scored["regime"] == "position"]
-    # A claim that names nothing is zero; one that names all causes alike has vanished too, but is not zero.
-    is_zero = (position["status"] == "ok") & position["vanished"] & (position["n_named"] == 0)
-    zero = is_zero.groupby([position[name] for name in keys]).all()
-    return {
-        key: Remark(tuple(status.replace("_", " ") for status in troubles.get(key, ())), bool(zero.get(key, False)))
-        for key in {*troubles, *zero.index}
-    }
-
-
-def _notes(entry: MethodEntry, row: dict[str, Any], remark: Remark) -> list[str]:
-    """What the numbers of one game say, in words; empty where they say nothing remarkable.
-
-    On a network, where a map of ones has a fair F, only what a claim knows beyond movement is praised.
-    """
-    # Undefined for the machine.
-    is_beyond = math.isnan(row["F_partial"]) or row["F_partial"] >= HOLDS_UP
-    words = {
-        f"position {'gradient' if entry.family == 'gradient' else 'claim'} vanishes": remark.position_is_zero,
-        "recovers the true causes": is_beyond and row["F"] >= RECOVERS,
-        "holds up on position": is_beyond and row["F_position"] >= max(HOLDS_UP, row["F"] - ROUNDING),
-        "no true-cause signal": row["F"] <= NO_SIGNAL,
-        "no more than movement": row["F"] > NO_SIGNAL and row["F_partial"] <= NO_SIGNAL,
-    }
-    return [text for text, true in words.items() if true]
 
 
 def joined(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:

@@ -13,9 +13,9 @@ from harness.api import Run
 from harness.controls import CONTROLS
 from harness.drawing import Colours, Panel, Row, png, shortened
 from harness.errors import WrongUsage
+from harness.game_views import OutputView, Selection, game_view
 from harness.regions import Weights, direct_footprints, is_picture, on_screen, painted, strengths, unseen_share
 from harness.units import Claim, Status, task_id
-from harness.views import OutputView, Selection, game_view
 from oracle.effects import AnswerKey
 from oracle.emulator import Emulator, silenced_stderr
 from oracle.state import Trace

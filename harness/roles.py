@@ -21,11 +21,11 @@ import pandas as pd
 from games.catalog import TABLES, Game, Role, read_table
 from games.errors import BrokenTable
 from harness import work
+from harness.as_json import to_json
 from harness.errors import CannotWrite, WrongUsage
 from harness.guard import Report
 from harness.pool import Job, Limits, run_jobs
 from harness.runner import Progress
-from harness.views import to_json
 from oracle.intervention import N_BYTES
 from oracle.roles import POSITIONS, ByteRuns, strongest
 from oracle.store import write_atomically

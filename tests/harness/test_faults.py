@@ -16,8 +16,8 @@ import pytest
 from games.errors import VeritariError
 from harness import api
 from harness.errors import BadRun, CannotWrite, DirectoryBusy
+from harness.game_views import Selection, game_view
 from harness.run_directory import CHECKSUMS, RunDirectory
-from harness.views import Selection, game_view
 from oracle.store import Store
 from tests.harness import commands
 from tests.harness.commands import PLUGINS, plugin, tables, veritari

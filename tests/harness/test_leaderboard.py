@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 from harness.board_texts import csv_text, headings, json_text, markdown_text
+from harness.board_values import AVERAGED
 from harness.grading import UNANSWERED_SCORES
-from harness.leaderboard import AVERAGED, build_boards
+from harness.leaderboard import build_boards
 from harness.records import RECORD_TYPES
 from harness.scores import SCORES
 from harness.statistics import drawn_games, interval

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.leaderboard import score_arrays
+from harness.board_values import score_arrays
 from harness.scores_v2 import gain
 from tests.harness.test_leaderboard import board_of, near, record, row_of
 from tests.harness.test_manifest import control_entry

@@ -11,9 +11,9 @@ from games.catalog import game as game_of
 from harness import api, cli, picture
 from harness.drawing import Layout, Panel, Row, literal, overlaid, png
 from harness.errors import CannotWrite, WrongUsage
+from harness.game_views import Selection
 from harness.regions import direct_footprints, is_picture, on_screen, painted, strengths, unseen_share
 from harness.run_directory import RunDirectory
-from harness.views import Selection
 from oracle.effects import measure
 from oracle.emulator import Emulator
 from oracle.intervention import ActionWrite, Cause

@@ -11,22 +11,13 @@ from rich.console import Console
 from games.errors import UnknownName
 from harness import terminal
 from harness.api import Run
+from harness.as_json import to_json
+from harness.check_views import PROGRAMS_LEGEND, print_findings
 from harness.errors import WrongUsage
 from harness.findings import Findings, ProgramPoint, Verdict
+from harness.game_views import SCORE_COLUMNS, Selection, game_view, print_game
 from harness.units import Claim, slug
-from harness.views import (
-    GAME_COLUMNS,
-    PROGRAMS_LEGEND,
-    SCORE_COLUMNS,
-    Selection,
-    game_view,
-    leaderboard_view,
-    method_view,
-    print_findings,
-    print_game,
-    print_leaderboards,
-    to_json,
-)
+from harness.views import GAME_COLUMNS, leaderboard_view, method_view, print_leaderboards
 from oracle.effects import measure
 from tests.harness.test_manifest import control_entry, game_entry, manifest_of, method_entry
 from tests.harness.test_records import HandMade

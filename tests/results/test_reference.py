@@ -9,7 +9,7 @@ import pytest
 
 from games.catalog import game_sets
 from harness.api import Run, run
-from harness.leaderboard import AVERAGED
+from harness.board_values import AVERAGED
 
 ROOT = Path(__file__).parent.parent.parent
 REFERENCE = ROOT / "results" / "ram-v1"
