@@ -155,7 +155,7 @@ def named_table(game: Game) -> pd.DataFrame:
 
 
 def _row(game: Game, address: int, name: str, role: Role | None, evidence: str | None) -> dict[str, object]:
-    found = (game.rom_id, address, name, role or "", evidence or "", agrees(name, role))
+    found = (game.rom_id, address, name, role or "", evidence or "", agrees(name, role) if name else "")
     return dict(zip(COLUMNS, found, strict=True))
 
 

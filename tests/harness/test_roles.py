@@ -183,6 +183,8 @@ def test_all_bytes_of_a_game_without_names(tmp_path):
     assert visible.to_dict("records") == printed
     assert 0 < len(visible) < 128
     assert "x" in set(visible["role"])
+    # Where there is no name, nothing agrees or does not.
+    assert {""} == set(rows["agrees"])
 
 
 @pytest.mark.ale
@@ -237,6 +239,6 @@ def test_a_game_is_shown_with_what_was_measured():
 
 def test_the_summary_counts_names():
     """Names are counted by agreement; bytes without a name are measured but agree with nothing."""
-    rows = [("pong", 1, "x", "x", "", "yes"), ("pong", 2, "", "x", "", "unclear"), ("qbert", 1, "y", "x", "", "no")]
+    rows = [("pong", 1, "x", "x", "", "yes"), ("pong", 2, "", "x", "", ""), ("qbert", 1, "y", "x", "", "no")]
     table = pd.DataFrame(rows, columns=roles_module.COLUMNS)
     assert "2 games, 3 bytes measured; 2 names agree: 1 yes, 1 no, 0 unclear" == summary(table)
