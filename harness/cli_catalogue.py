@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from harness.options import (
+    CHECK_PROTOCOL,
     DEFAULT_PROTOCOL,
     FAILED,
     Games,
@@ -83,7 +84,7 @@ def methods_check(
         str, typer.Argument(help="A registered name, path/file.py:name or package.module:name(parameter=1).")
     ],
     *,
-    protocol: ProtocolName = DEFAULT_PROTOCOL,
+    protocol: ProtocolName = CHECK_PROTOCOL,
     game: Annotated[str, typer.Option(help="The game it is asked about.")] = "pong",
     subject: Annotated[
         str | None,

@@ -8,7 +8,9 @@ import typer
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
 # Said here again, since the oracle takes long to import.
-DEFAULT_PROTOCOL = "ram-v1"
+DEFAULT_PROTOCOL = "ram-v2"
+# What a method is checked on: the shapes of ram-v2, with a single do-value per byte, so that authors need not wait.
+CHECK_PROTOCOL = f"{DEFAULT_PROTOCOL}(n_donors=1,n_orders=1,n_values=1)"
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Games = Annotated[str, typer.Option(help="A set (core, scored, all) or games, separated by commas.")]

@@ -20,6 +20,7 @@ ROUNDING = 1e-12
 def per_game_table(
     entries: Sequence[MethodEntry], scored: pd.DataFrame, values: GameValues, averaged: Sequence[str]
 ) -> pd.DataFrame:
+    """The table of a board: scores as on the board, but of one game; F of each regime as it is, never clipped."""
     remarks = _remarks(scored)
     rows = []
     for entry in entries:

@@ -123,11 +123,21 @@ def shared(tmp_path_factory, name: str, make: Callable[[Path], None]) -> Path:
 
 
 def shared_run(tmp_path_factory, name: str, *arguments: str, **environment: str) -> SharedRun:
-    """`veritari run` with `arguments`, once for all tests."""
+    """`veritari run` of ram-v1, the quicker protocol, with `arguments`; once for all tests."""
 
     def make(folder: Path) -> None:
         folder.mkdir()
-        finished = veritari("run", "--out", folder / "run", "--store", folder / "store", *arguments, **environment)
+        finished = veritari(
+            "run",
+            "--protocol",
+            "ram-v1",
+            "--out",
+            folder / "run",
+            "--store",
+            folder / "store",
+            *arguments,
+            **environment,
+        )
         (folder / "finished.json").write_text(json.dumps(asdict(finished)), encoding="utf-8")
 
     folder = shared(tmp_path_factory, name, make)

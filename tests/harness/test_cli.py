@@ -92,7 +92,7 @@ def test_a_run_ends_with_the_leaderboard(clean):
 def test_a_run_can_print_json(clean, command, tmp_path):
     """With --json the only thing on stdout is the leaderboard as JSON, undefined as null."""
     finished = command(
-        *("run", "--games", "pong", "--methods", "vanilla_gradient", "--workers", 2, "--json"),
+        *("run", "--protocol", "ram-v1", "--games", "pong", "--methods", "vanilla_gradient", "--workers", 2, "--json"),
         *("--out", tmp_path / "run", "--store", clean.store),
     )
     rows = {row["method"]: row for row in json.loads(finished.out) if row["subject"] == "machine"}
@@ -103,7 +103,17 @@ def test_a_run_can_print_json(clean, command, tmp_path):
 def test_excluded_games_are_listed(clean, command, tmp_path):
     """A game without named bytes is excluded with its reason, and the others are scored."""
     finished = command(
-        *("run", "--games", "adventure,pong", "--methods", "vanilla_gradient", "--out", tmp_path / "run"),
+        *(
+            "run",
+            "--protocol",
+            "ram-v1",
+            "--games",
+            "adventure,pong",
+            "--methods",
+            "vanilla_gradient",
+            "--out",
+            tmp_path / "run",
+        ),
         *("--store", clean.store),
     )
     assert 0 == finished.code
@@ -116,7 +126,7 @@ def test_excluded_games_are_listed(clean, command, tmp_path):
 
 def test_a_run_of_excluded_games_only_is_refused(command, tmp_path):
     """A run that could score nothing is refused before it starts, with the reasons."""
-    finished = command("run", "--games", "adventure", "--out", tmp_path / "run")
+    finished = command("run", "--protocol", "ram-v1", "--games", "adventure", "--out", tmp_path / "run")
     expected = (
         "error: games: expected one that ram-v1 can ask about, got none (adventure: no named bytes); choose others"
     )
@@ -242,7 +252,7 @@ def test_methods_are_listed(command):
 
 def test_a_good_method_is_checked(command):
     """`veritari methods check` of a method that keeps the contract says so for each requirement, and exits with 0."""
-    finished = command("methods", "check", "sampler_gradient", "--json")
+    finished = command("methods", "check", "sampler_gradient", "--protocol", "ram-v1", "--json")
     found = json.loads(finished.out)
     verdicts = found["verdicts"]
     assert (0, [True] * 15) == (finished.code, [each["kept"] for each in verdicts])
@@ -262,7 +272,7 @@ def test_a_good_method_is_checked(command):
 
 def test_a_method_is_checked_on_a_network(command):
     """`veritari methods check` prints the verdicts, then one row per output and layer with a bar for the absolute."""
-    finished = command("methods", "check", "vanilla_gradient", "--subject", "network")
+    finished = command("methods", "check", "vanilla_gradient", "--protocol", "ram-v1", "--subject", "network")
     title = "cascading weight randomisation (Adebayo et al. 2018): rank correlation with the map of the trained network"
     verdicts, _, curves = " ".join(finished.out.split()).partition(title)
     assert (0, 2) == (finished.code, verdicts.count("its map depends on the network's weights pong network readout["))
@@ -281,7 +291,7 @@ def test_a_method_is_checked_on_a_network(command):
 )
 def test_a_broken_method_is_found_out(command, name, detail):
     """`veritari methods check` of a broken method says what is wrong, and exits with 1."""
-    finished = command("methods", "check", plugin(name), "--timeout", 20, "--json")
+    finished = command("methods", "check", plugin(name), "--protocol", "ram-v1", "--timeout", 20, "--json")
     broken = [each["detail"][: len(detail)] for each in json.loads(finished.out)["verdicts"] if not each["kept"]]
     assert (1, {detail}) == (finished.code, set(broken))
 
@@ -323,13 +333,19 @@ def test_the_doctor_finds_a_store_that_can_not_be_written(tmp_path):
 
 # --- wrong use ------------------------------------------------------------------------------------------------------
 
-RUN = ("run", "--games", "pong", "--workers", "2")
+RUN = ("run", "--protocol", "ram-v1", "--games", "pong", "--workers", "2")
 WRONG = {
-    "an unknown game": (("run", "--games", "pongg"), "unknown game or set 'pongg'; did you mean pong"),
-    "an unknown set": (("run", "--games", "scord"), "unknown game or set 'scord'; did you mean scored"),
-    "no game": (("run", "--games", ""), "unknown game or set ''. Known: adventure, "),
+    "an unknown game": (
+        ("run", "--protocol", "ram-v1", "--games", "pongg"),
+        "unknown game or set 'pongg'; did you mean pong",
+    ),
+    "an unknown set": (
+        ("run", "--protocol", "ram-v1", "--games", "scord"),
+        "unknown game or set 'scord'; did you mean scored",
+    ),
+    "no game": (("run", "--protocol", "ram-v1", "--games", ""), "unknown game or set ''. Known: adventure, "),
     "an unsupported ROM": (
-        ("run", "--games", "pong,combat"),
+        ("run", "--protocol", "ram-v1", "--games", "pong,combat"),
         "combat: ale-py ships this ROM but cannot play it; choose another game",
     ),
     "an unknown protocol": (
@@ -453,7 +469,7 @@ def test_a_run_needs_a_new_directory(clean, command, tmp_path, kind):
 
 def test_an_error_is_one_line_in_a_process_of_its_own():
     """Without --debug a wrong use ends with one line, exit code 2 and no traceback."""
-    finished = veritari("run", "--games", "pongg")
+    finished = veritari("run", "--protocol", "ram-v1", "--games", "pongg")
     first, line = finished.err.splitlines()
     assert "veritari run: protocol ram-v1, games pongg, methods default" == first
     assert "error: unknown game or set 'pongg'; did you mean pong" == line.partition(",")[0].partition("?")[0]

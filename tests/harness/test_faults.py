@@ -195,7 +195,19 @@ def test_what_a_plugin_prints_is_not_heard(failing, clean):
 def test_no_exception_stops_a_run(clean, tmp_path, name, reason):
     """A refusal of ours without a text that does not unpickle, or a text no file takes, concern their tasks only."""
     finished = veritari(
-        *("run", "--games", "pong", "--methods", plugin(name, GOOD[0]), "--workers", "2", "--timeout", "10"),
+        *(
+            "run",
+            "--protocol",
+            "ram-v1",
+            "--games",
+            "pong",
+            "--methods",
+            plugin(name, GOOD[0]),
+            "--workers",
+            "2",
+            "--timeout",
+            "10",
+        ),
         *("--out", tmp_path / "run", "--store", clean.store),
     )
     # The first is a NotApplicable, which is no failure.
@@ -214,7 +226,15 @@ def test_no_exception_stops_a_run(clean, tmp_path, name, reason):
 def test_memory_is_limited(clean, tmp_path, name, reason):
     """A plugin that takes more memory than --memory allows has failed for that reason, the other method is fine."""
     methods = plugin(name, GOOD[0])
-    run = api.run(games="pong", methods=methods, memory_gib=2.0, workers=1, out=tmp_path / "run", store=clean.store)
+    run = api.run(
+        protocol="ram-v1",
+        games="pong",
+        methods=methods,
+        memory_gib=2.0,
+        workers=1,
+        out=tmp_path / "run",
+        store=clean.store,
+    )
     status = run.records.groupby("method", sort=False)["status"].unique()
     label = name.partition(":")[2]
     assert (["failed"], ["ok"]) == (list(status[label]), list(status[GOOD[0]]))
@@ -223,7 +243,13 @@ def test_memory_is_limited(clean, tmp_path, name, reason):
 
 def test_rollouts_are_limited(clean, tmp_path):
     """A plugin that asks for rollout number 4097 has failed for that reason."""
-    run = api.run(games="pong", methods=plugin("cheating:measures_too_much"), out=tmp_path / "run", store=clean.store)
+    run = api.run(
+        protocol="ram-v1",
+        games="pong",
+        methods=plugin("cheating:measures_too_much"),
+        out=tmp_path / "run",
+        store=clean.store,
+    )
     rows = run.records[run.records["method"] == "measures_too_much"].set_index("regime")
     expected = "rollouts: expected at most 4096 per task, got one more; ask for fewer"
     assert expected == rows.loc["content", "reason"].split("; M: ")[0]
@@ -235,6 +261,7 @@ def test_a_plugin_may_fail_while_it_describes_itself(clean, tmp_path, name):
     """A file that leaves, or hangs, while it is imported stays in the run with that reason; others are fine."""
     limit = 4.0 if name.startswith("hangs") else 20.0
     run = api.run(
+        protocol="ram-v1",
         games="pong",
         methods=plugin(name, GOOD[0]),
         subject="machine",
@@ -443,14 +470,14 @@ def test_a_directory_has_one_writer(copied, clean):
 def test_a_new_run_waits_for_nobody(clean, tmp_path):
     """A new run into an empty directory that another process has locked is refused."""
     with RunDirectory(tmp_path / "run").locked(), pytest.raises(DirectoryBusy, match="expected to be its only writer"):
-        api.run(games="pong", methods="vanilla_gradient", out=tmp_path / "run", store=clean.store)
+        api.run(protocol="ram-v1", games="pong", methods="vanilla_gradient", out=tmp_path / "run", store=clean.store)
 
 
 def test_a_place_that_can_not_be_written_is_told(clean, tmp_path):
     """A run directory below a regular file is refused in one line, with exit code 2."""
     (tmp_path / "file").touch()
     finished = veritari(
-        *("run", "--games", "pong", "--methods", "vanilla_gradient"),
+        *("run", "--protocol", "ram-v1", "--games", "pong", "--methods", "vanilla_gradient"),
         *("--out", tmp_path / "file" / "run", "--store", clean.store),
     )
     expected = (
@@ -471,7 +498,7 @@ def test_no_room_is_told_and_nothing_is_lost(clean, tmp_path, file_limit, what):
     [line] = finished.complaints
     assert f"error: {run}: expected room to write, got File too large; nothing is lost: make room" in line
     if what == "manifest":
-        api.run(games="pong,breakout", out=run, store=clean.store)
+        api.run(protocol="ram-v1", games="pong,breakout", out=run, store=clean.store)
     else:
         api.resume(run, store=clean.store)
     assert tables(clean.path) == tables(run)
@@ -492,7 +519,19 @@ def small_disk(tmp_path):
 def test_a_full_disk_is_told_and_nothing_is_lost(clean, small_disk):
     """A disk that fills up in the middle of a run stops it with one line and exit code 1; with room it goes on."""
     run = small_disk / "run"
-    finished = veritari("run", "--games", "pong,breakout", "--workers", "2", "--out", run, "--store", clean.store)
+    finished = veritari(
+        "run",
+        "--protocol",
+        "ram-v1",
+        "--games",
+        "pong,breakout",
+        "--workers",
+        "2",
+        "--out",
+        run,
+        "--store",
+        clean.store,
+    )
     expected = (
         f"error: {run}: expected room to write, got No space left on device; nothing is lost: "
         f"make room and continue with --resume {run}"
@@ -539,7 +578,7 @@ def test_a_damaged_store_entry_is_named_and_measured_again(clean, tmp_path, dama
     for path in entries:
         damage(path)
     progress = Recorder()
-    run = api.run(games="pong,breakout", out=tmp_path / "run", store=store, progress=progress)
+    run = api.run(protocol="ram-v1", games="pong,breakout", out=tmp_path / "run", store=store, progress=progress)
     expected = {
         f"{path}: expected a checksum that fits the content, got another; it is measured again" for path in entries
     }
@@ -556,7 +595,7 @@ def test_a_store_of_another_kind_is_measured_again(clean, tmp_path):
     store.folder.mkdir()
     store.path(key).write_bytes(b"veritari-store 1 " + hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
     progress = Recorder()
-    run = api.run(games="pong,breakout", out=tmp_path / "run", store=store.folder, progress=progress)
+    run = api.run(protocol="ram-v1", games="pong,breakout", out=tmp_path / "run", store=store.folder, progress=progress)
     [warning] = progress.warnings
     assert (
         f"{store.path(key)}: expected an archive of ours"
@@ -576,7 +615,7 @@ def test_a_store_that_can_not_be_used_is_told(clean, tmp_path, kind):
         for entry in clean.store.glob("*.npz"):
             (store / entry.name).mkdir(parents=True)
     progress = Recorder()
-    run = api.run(games="pong,breakout", out=tmp_path / "run", store=store, progress=progress)
+    run = api.run(protocol="ram-v1", games="pong,breakout", out=tmp_path / "run", store=store, progress=progress)
     assert 4 == len(progress.warnings)
     assert all(f"{store}: the store can't be written (" in warning for warning in progress.warnings)
     assert tables(clean.path) == tables(run.path)
@@ -694,7 +733,9 @@ def test_a_changed_plugin_is_refused(clean, tmp_path):
     """A plugin file that was edited after the run started is not mixed with what it was; the method is named."""
     file = tmp_path / "fickle.py"
     file.write_text(FICKLE.format(body="return task.ram"), encoding="utf-8")
-    api.run(games="pong", methods=f"{file}:fickle", out=tmp_path / "run", store=clean.store, workers=1)
+    api.run(
+        protocol="ram-v1", games="pong", methods=f"{file}:fickle", out=tmp_path / "run", store=clean.store, workers=1
+    )
     before = tables(tmp_path / "run")
     file.write_text(FICKLE.format(body="return -task.ram"), encoding="utf-8")
     match = "method fickle: expected it as it was when the run started, it has changed; start a new run"
@@ -710,7 +751,9 @@ def test_failures_stay_unless_they_are_to_be_tried_again(clean, tmp_path):
     body = f"return task.ram / len(open({str(flag)!r}).read())"
     file.write_text(FICKLE.format(body=body), encoding="utf-8")
     methods = f"vanilla_gradient,{file}:fickle"
-    run = api.run(games="pong", methods=methods, subject="machine", out=tmp_path / "run", store=clean.store)
+    run = api.run(
+        protocol="ram-v1", games="pong", methods=methods, subject="machine", out=tmp_path / "run", store=clean.store
+    )
     assert [2, 2] == [len(run.failures), (run.records["status"] == "failed").sum()]
     flag.write_text("here", encoding="utf-8")
     assert 2 == len(api.resume(tmp_path / "run", store=clean.store).failures)

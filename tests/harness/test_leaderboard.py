@@ -482,6 +482,7 @@ def test_json_comes_back_to_the_last_bit(board):
     content = json.loads(json_text([board], manifest_for([HARD_LABEL, "edge"], seed=5)))
     rows = board.leaderboard.to_dict("records")
     (found,) = content.pop("boards")
+    assert board.reach == found.pop("reach")
     plain = [{name: None if pd.isna(value) else value for name, value in row.items()} for row in rows]
     assert plain == found.pop("methods")
     excluded = {"casino": 'no "named" bytes'}

@@ -16,7 +16,7 @@ from tests.harness.commands import PLUGINS, veritari
 pytestmark = pytest.mark.ale
 
 NETWORKS = PLUGINS / "networks.py"
-GRADIENT = {"games": "pong", "subject": "network", "methods": "vanilla_gradient", "workers": 1}
+GRADIENT = {"protocol": "ram-v1", "games": "pong", "subject": "network", "methods": "vanilla_gradient", "workers": 1}
 
 
 @pytest.fixture(scope="session")
@@ -82,7 +82,16 @@ def test_a_network_of_a_user_is_scored(tmp_path):
     out = tmp_path / "run"
     methods = "vanilla_gradient,integrated_gradients(n_steps=4),grad_cam,grad_cam_plus_plus"
     spec = f"{NETWORKS}:convolutions"
-    run = api.run(games="pong", subject="network", network=spec, methods=methods, workers=2, out=out, store=tmp_path)
+    run = api.run(
+        protocol="ram-v1",
+        games="pong",
+        subject="network",
+        network=spec,
+        methods=methods,
+        workers=2,
+        out=out,
+        store=tmp_path,
+    )
     assert {"ok"} == set(run.records["status"])
     assert [("left", "content"), ("pong_x", "position")] == list(
         run.records[["output", "regime"]].drop_duplicates().itertuples(index=False, name=None)
@@ -127,7 +136,17 @@ def test_a_network_of_one_game_leaves_the_others_alone(tmp_path):
 def test_a_network_without_weights_is_reported(tmp_path):
     """A network that says nothing of the world gives a degenerate task, told below the table."""
     finished = veritari(
-        *("run", "--games", "pong", "--subject", "network", "--network", f"{NETWORKS}:without_weights"),
+        *(
+            "run",
+            "--protocol",
+            "ram-v1",
+            "--games",
+            "pong",
+            "--subject",
+            "network",
+            "--network",
+            f"{NETWORKS}:without_weights",
+        ),
         *("--methods", "vanilla_gradient", "--out", tmp_path / "run", "--store", tmp_path / "store"),
     )
     expected = "degenerate: network pong content: the effects are all equal: there is nothing to rank"
@@ -181,14 +200,16 @@ def test_an_edited_network_is_refused(tmp_path):
 )
 def test_wrong_subjects_are_told(tmp_path, arguments, words):
     """An unknown subject, none, one that no method explains, or no network is one line and exit code 2."""
-    finished = veritari("run", "--games", "pong", *arguments, "--out", tmp_path / "run")
+    finished = veritari("run", "--protocol", "ram-v1", "--games", "pong", *arguments, "--out", tmp_path / "run")
     [line] = finished.complaints
     assert (2, f"error: {words}") == (finished.code, line[: len(f"error: {words}")])
 
 
 def test_one_subject_is_run_alone(clean, tmp_path):
     """With one subject the rows are those of a run of both, and the methods those that explain it."""
-    run = api.run(games="pong,breakout", subject="network", workers=2, out=tmp_path / "run", store=clean.store)
+    run = api.run(
+        protocol="ram-v1", games="pong,breakout", subject="network", workers=2, out=tmp_path / "run", store=clean.store
+    )
     both = api.load_run(clean.path).records
     expected = both[both["subject"] == "network"].reset_index(drop=True)
     assert expected.equals(run.records)

@@ -161,7 +161,9 @@ def run(tmp_path_factory):
     """Pong, both subjects, with a method that fails."""
     folder = tmp_path_factory.mktemp("pong")
     methods = f"vanilla_gradient,sampler_gradient,grad_cam,{plugin('raising:raises')}"
-    return api.run(games="pong", methods=methods, out=folder / "run", store=folder / "store", workers=1)
+    return api.run(
+        protocol="ram-v1", games="pong", methods=methods, out=folder / "run", store=folder / "store", workers=1
+    )
 
 
 @pytest.fixture

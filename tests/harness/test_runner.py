@@ -103,7 +103,7 @@ def test_a_run_writes_the_files_of_the_format(clean):
 
 def test_tables_are_the_same_for_one_worker_and_two(clean, tmp_path):
     """All files but manifest and timings are byte-identical for 1 and 2 workers, from an empty or full store."""
-    once = api.run(games="pong,breakout", workers=1, out=tmp_path / "run", store=clean.store)
+    once = api.run(protocol="ram-v1", games="pong,breakout", workers=1, out=tmp_path / "run", store=clean.store)
     assert tables(clean.path) == tables(once.path)
 
 
@@ -113,7 +113,19 @@ def test_a_killed_run_continues_to_the_same_tables(clean, tmp_path):
     moments = sorted(
         np.random.default_rng(20).choice(range(1, n_units(clean.path) - 6), size=5, replace=False).tolist()
     )
-    arguments = ("run", "--games", "pong,breakout", "--out", run, "--store", store, "--workers", "2")
+    arguments = (
+        "run",
+        "--protocol",
+        "ram-v1",
+        "--games",
+        "pong,breakout",
+        "--out",
+        run,
+        "--store",
+        store,
+        "--workers",
+        "2",
+    )
     for moment in moments:
         process = start(*arguments)
         while n_units(run) < moment and process.poll() is None:
@@ -132,7 +144,19 @@ def test_a_killed_run_continues_to_the_same_tables(clean, tmp_path):
 def test_an_interrupted_run_says_how_to_continue(clean, tmp_path, stop, moment):
     """Ctrl-C or SIGTERM exits with 130, leaves no process, and prints the command that continues to equal tables."""
     run = tmp_path / "run"
-    process = start("run", "--games", "pong,breakout", "--out", run, "--store", clean.store, "--workers", "2")
+    process = start(
+        "run",
+        "--protocol",
+        "ram-v1",
+        "--games",
+        "pong,breakout",
+        "--out",
+        run,
+        "--store",
+        clean.store,
+        "--workers",
+        "2",
+    )
     while n_units(run) < moment and process.poll() is None:
         time.sleep(0.002)
     # A terminal sends Ctrl-C to all processes of the command.
@@ -308,7 +332,9 @@ def test_scoring_again_changes_nothing(copied, clean):
 
 def test_another_seed_is_another_random_control(clean, tmp_path):
     """The seed decides the claims of the random control, and leaves those of the oracle as they are."""
-    other = api.run(games="pong", methods="vanilla_gradient", seed=1, out=tmp_path / "run", store=clean.store).claims
+    other = api.run(
+        protocol="ram-v1", games="pong", methods="vanilla_gradient", seed=1, out=tmp_path / "run", store=clean.store
+    ).claims
     same = api.load_run(clean.path).claims
     same = same[same["game"] == "pong"]
     claims = {
@@ -328,7 +354,8 @@ def test_loading_what_is_no_run_is_refused(tmp_path):
 RUN_API = """
 from pathlib import Path
 from harness.api import load_run, run
-result = run(games="pong", methods="vanilla_gradient", subject="machine", out={out!r}, store=Path({store!r}), workers=2)
+settings = dict(protocol="ram-v1", games="pong", methods="vanilla_gradient", subject="machine", workers=2)
+result = run(**settings, out={out!r}, store=Path({store!r}))
 print(type(result.leaderboard).__name__, list(result.leaderboard["method"]), load_run({out!r}).is_finished)
 """
 

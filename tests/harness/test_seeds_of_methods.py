@@ -48,7 +48,15 @@ def test_who_draws_is_asked_with_every_seed(run):
 def test_each_seed_is_that_of_a_run_of_its_own(run, seeded, tmp_path):
     """The rows of the second seed are those of a run with that seed alone."""
     methods = "counterfactual(n_values=2)"
-    alone = api.run(games="pong", subject="machine", methods=methods, seed=1, out=tmp_path / "run", store=seeded.store)
+    alone = api.run(
+        protocol="ram-v1",
+        games="pong",
+        subject="machine",
+        methods=methods,
+        seed=1,
+        out=tmp_path / "run",
+        store=seeded.store,
+    )
     claims = [each.claims[(each.claims["method"] == methods) & (each.claims["seed"] == 1)] for each in (alone, run)]
     assert claims[0]["claim"].tolist() == claims[1]["claim"].tolist()
     first = run.claims[(run.claims["method"] == methods) & (run.claims["seed"] == 0)]
