@@ -21,7 +21,8 @@ READING = (
     "vanilla_gradient,sampler_gradient,integrated_gradients,gradient_times_input,deep_lift,smoothgrad,"
     "expected_gradients,guided_backprop,grad_cam,grad_cam_plus_plus"
 )
-REFERENCES = {"ram-v2": f"{READING},occlusion", "ram-v1": "all"}
+MEASURING = "occlusion,finite_difference,counterfactual,extremal_perturbation"
+REFERENCES = {"ram-v2": f"{READING},{MEASURING}", "ram-v1": "all"}
 MENDED = (
     "**What changed against ram-v1.** ram-v1 reproduces a published audit with its weaknesses: one early state per "
     "game, an action cause that is the identity, a third of the occlusions without any effect, a content byte picked "
