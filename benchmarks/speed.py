@@ -1,4 +1,4 @@
-"""`make bench`: the oracle against a bare loop of the emulator, scored ram-v1 runs, training, statistics.
+"""`make bench`: oracle and surfaces beside a bare loop of the emulator, scored ram-v1 runs, training, statistics.
 
 The limit is the emulator: `restoreState` and 17 times `act` from one checkpoint, with nothing else done. The oracle's
 three extra frames per rollout count as work, since without them rollouts are not exact. Figures of one report are
@@ -17,12 +17,15 @@ from benchmarks.statistics import coverage, seconds_of_a_board
 from games.catalog import game
 from harness.api import run
 from harness.pool import process_context
+from harness.surfaces import ADDRESSES_PER_BLOCK
+from oracle.effects import AnswerKey, Measured, measure, reference_run
 from oracle.emulator import Emulator, silenced_stderr
-from oracle.intervention import RamWrite
+from oracle.intervention import N_BYTES, RamWrite
 from oracle.protocol import protocol
 from oracle.readout_training import train_readout
 from oracle.rollout import ExactRollouts
 from oracle.state import Trace
+from oracle.surface import measure_surface
 
 GAME = "seaquest"
 N_ROLLOUTS = 2_000
@@ -31,9 +34,9 @@ REPEATS = 3
 NETWORK_METHODS = ("vanilla_gradient", "integrated_gradients", "grad_cam", "grad_cam_plus_plus")
 
 
-def bare_frames_per_second() -> float:
+def bare_frames_per_second(trace: Trace) -> float:
     """The limit: restore and act, nothing else."""
-    machine, trace = Emulator(game(GAME)), _trace()
+    machine = Emulator(game(GAME))
     for action in trace.prefix:
         machine.act(action)
     checkpoint, actions = machine.checkpoint(), (*trace.prefix[-2:], *trace.tail)
@@ -62,6 +65,14 @@ def oracle_frames_per_second() -> float:
         return _best_rate(loop)
 
 
+def surface_frames_per_second(answer_key: AnswerKey) -> float:
+    """As many bytes of a response surface as a block has: exact rollouts, and every output of ram-v2 read from each."""
+    rollouts = ExactRollouts(lambda: Emulator(game(GAME)), answer_key.question.trace)
+    found = Measured(rollouts, reference_run(rollouts))
+    spread = range(0, N_BYTES, N_BYTES // ADDRESSES_PER_BLOCK)
+    return _best_rate(lambda: measure_surface(found, answer_key.question.outputs, spread).n_frames)
+
+
 def _best_rate(loop: Callable[[], int]) -> float:
     """Frames per second of the fastest of some repeats: the one that was disturbed least."""
     rates = []
@@ -83,9 +94,13 @@ def _on_two_cores() -> float:
 
 def main() -> None:
     """Print all figures, each with its target."""
-    bare, oracle = bare_frames_per_second(), oracle_frames_per_second()
+    bare, oracle = bare_frames_per_second(_trace()), oracle_frames_per_second()
     say("bare emulator, one core", f"{bare:,.0f} frames/s", "")
     say("oracle, one core", f"{oracle:,.0f} frames/s = {oracle / bare:.2f} of the bare emulator", "at least 0.75")
+    answer_key = measure(protocol("ram-v2"), game(GAME), 0)
+    surface, bare_there = surface_frames_per_second(answer_key), bare_frames_per_second(answer_key.question.trace)
+    figure = f"{surface:,.0f} frames/s = {surface / bare_there:.2f} of the bare emulator at that state"
+    say("response surface, one core", figure, "at least 0.75")
     if (os.cpu_count() or 1) > 1:
         two = _on_two_cores()
         say("oracle, two cores", f"{two:,.0f} frames/s = {two / oracle:.2f} of one core", "at least 1.8")

@@ -2,6 +2,7 @@
 
 import signal
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -77,7 +78,11 @@ def oracle(
     else:
         print_table(table, title=f"response surfaces, {manifest.protocol}", n_key_columns=2)
         print_text(f"surfaces: {path}   read one: numpy.load('{path}/GAME-STATE.npz')['effect:OUTPUT']")
-    if table["status"].isin(["failed", "timeout"]).any():
+    n_failed = int(table["status"].isin(["failed", "timeout"]).sum())
+    if n_failed:
+        typer.echo(
+            f"{n_failed} failed; they are tried again with: veritari oracle --resume {quote(str(path))}", err=True
+        )
         raise typer.Exit(FAILED)
 
 

@@ -21,8 +21,8 @@ AXES = {
     "response": ("value", "y", "value that the byte is set to", "y"),
     "horizon": ("frame", "effect", "frames after the intervention", "mean |effect|"),
 }
-# How the points with a role are drawn: a character in the terminal, a marker of matplotlib.
-MARKS = {"do-value": ("o", "o"), "present": ("X", "X"), "horizon": ("H", "D")}
+# How the points with a role are drawn: a character in the terminal; a marker and a colour of matplotlib.
+MARKS = {"do-value": ("o", "o", "tab:orange"), "present": ("X", "X", "black"), "horizon": ("H", "D", "tab:orange")}
 
 
 def curve_text(view: CurveView, width: int) -> str:
@@ -52,8 +52,8 @@ def curve_picture(views: list[CurveView]) -> bytes:
         # Values of a byte may be anything, in any order: points. Frames follow each other: a line.
         axes.plot(view.points[x], view.points[y], "." if view.curve == "response" else ".-", color="tab:blue")
         for role in _roles(view):
-            rows = _with_role(view, role)
-            axes.scatter(rows[x], rows[y], marker=MARKS[role][1], s=60, zorder=3, label=role, alpha=0.8)
+            rows, (_, marker, colour) = _with_role(view, role), MARKS[role]
+            axes.scatter(rows[x], rows[y], marker=marker, color=colour, s=60, zorder=3, label=role, alpha=0.8)
         axes.set(xlabel=x_label, ylabel=y_label)
         if _roles(view):
             axes.legend()

@@ -45,7 +45,8 @@ def measure_surface(found: Measured, outputs: Sequence[Output], addresses: Seque
     changed_bytes, changed_pixels = np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int32)
     expected = [output.values(finals_of([reference], reference)) for output in outputs]
     for row, address in enumerate(addresses):
-        others = np.delete(np.arange(N_VALUES), rollouts.ram[address])
+        # A present value of 255 must not be a number of eight bits, which numpy would count on from.
+        others = np.delete(np.arange(N_VALUES), int(rollouts.ram[address]))
         finals = _finals(found, address, others.tolist())
         for index, output in enumerate(outputs):
             differences[index, row, others] = whole(output.values(finals) - expected[index])

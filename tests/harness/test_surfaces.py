@@ -24,9 +24,9 @@ from tests.harness.commands import SharedRun, in_this_process, start, veritari
 
 pytestmark = pytest.mark.ale
 
-# Two blocks, of eight bytes and of one.
-ADDRESSES = (49, 50, 51, 52, 53, 54, 55, 56, 60)
-COMMAND = ("oracle", "--protocol", "ram-v1", "--games", "pong", "--addresses", "49-56,60", "--workers", "1")
+# Two blocks, of eight bytes and of four: long enough to be killed in the second.
+ADDRESSES = (*range(49, 57), 60, 61, 62, 63)
+COMMAND = ("oracle", "--protocol", "ram-v1", "--games", "pong", "--addresses", "49-56,60-63", "--workers", "1")
 LIMITS = Limits(workers=1, timeout_seconds=100.0, memory_gib=4.0)
 
 
@@ -95,7 +95,7 @@ def test_the_command_says_what_it_measured(clean):
     """One row per game-state, with its outputs, 255 rollouts per byte, and the size of the only file."""
     [row] = json.loads(clean.finished.out)
     assert (0, []) == (clean.finished.code, clean.finished.complaints)
-    assert ["pong", 0, "ok", "ram[54] changed_pixels", 2295] == [
+    assert ["pong", 0, "ok", "ram[54] changed_pixels", 3060] == [
         row[name] for name in ("game", "state", "status", "outputs", "rollouts")
     ]
     assert {"pong-0.npz": round(1000 * row["kilobytes"])} == {
@@ -141,10 +141,10 @@ def test_the_archive_explains_itself(archive):
     assert list(ADDRESSES) == arrays["addresses"].tolist()
     assert 128 == len(arrays["ram"])
     for name in ("effect:ram[54]", "effect:changed_pixels", "changed_bytes", "changed_pixels"):
-        assert ((9, 256), np.int32) == (arrays[name].shape, arrays[name].dtype)
-        assert [0] * 9 == arrays[name][np.arange(9), arrays["ram"][list(ADDRESSES)]].tolist()
+        assert ((12, 256), np.int32) == (arrays[name].shape, arrays[name].dtype)
+        assert [0] * 12 == arrays[name][np.arange(12), arrays["ram"][list(ADDRESSES)]].tolist()
     told = [values[name] for name in ("protocol", "game", "state", "frame", "horizon", "rom_md5", "n_rollouts")]
-    assert ["ram-v1", "pong", 0, 90, 15, game("pong").rom_md5, 2295] == told
+    assert ["ram-v1", "pong", 0, 90, 15, game("pong").rom_md5, 3060] == told
 
 
 # --- killed, interrupted, damaged -----------------------------------------------------------------------------------

@@ -57,6 +57,17 @@ def test_present_values_change_nothing_and_are_not_run(toy, surface):
     assert 6 * 255 == surface.n_rollouts
 
 
+@pytest.mark.parametrize("present", [0, 255])
+def test_values_at_the_edge(present):
+    """A byte whose present value is 0 or 255 has the 255 others measured: a ball that is moved stays moved."""
+    # From boot to f* the ball goes 4 columns to the right.
+    found = standing(lambda: ToyMachine((present - 4) % 256), toy_protocol().trace(toy_game(), 0))
+    assert present == found.rollouts.ram[BALL_X]
+    [row] = measure_surface(found, OUTPUTS[:1], [BALL_X]).differences[0].tolist()
+    at_horizon = (present + 5) % 256
+    assert [(value + 5) % 256 - at_horizon for value in range(256)] == row
+
+
 def test_blocks_join_to_the_whole(toy, surface):
     """A surface that is measured in two blocks is the same as in one."""
     parts = [measure_surface(toy, OUTPUTS, addresses) for addresses in ((0, 1), (2, 3, 4, 5))]
