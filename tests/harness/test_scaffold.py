@@ -83,7 +83,7 @@ def test_a_package_has_its_entry_point(tmp_path):
     assert [
         "python -m pip install -e .",
         "veritari methods check my_method",
-        "veritari run --games core --methods default,my_method",
+        "veritari run --games core --states 1 --methods default,my_method",
     ] == commands.splitlines()
 
 
@@ -279,11 +279,11 @@ def test_the_command_says_what_it_wrote_and_what_is_next(monkeypatch, capfd, tmp
         "wrote my_method.py",
         "next:",
         "  veritari methods check my_method.py:my_method",
-        "  veritari run --games core --methods default,my_method.py:my_method",
+        "  veritari run --games core --states 1 --methods default,my_method.py:my_method",
     ] == typed(monkeypatch, capfd, "my_method")[1]
     _, out, _ = typed(monkeypatch, capfd, "my_method", "--folder", "my methods", "--domain", "cause")
     assert "  veritari methods check 'my methods/my_method.py:my_method'" == out[2]
-    assert "  veritari run --games core --methods 'default,my methods/my_method.py:my_method'" == out[3]
+    assert "  veritari run --games core --states 1 --methods 'default,my methods/my_method.py:my_method'" == out[3]
 
 
 def test_a_folder_that_looks_like_an_option(monkeypatch, capfd, tmp_path):
