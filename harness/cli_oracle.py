@@ -58,7 +58,9 @@ def oracle(
         progress.wait("starting")
         from harness.pool import Limits
         from harness.protocols import chosen_protocol
-        from harness.surfaces import begin_surfaces, parse_addresses, plan_surfaces, resume_surfaces, surfaces_table
+        from harness.surface_files import surfaces_table
+        from harness.surface_plan import parse_addresses, plan_surfaces
+        from harness.surfaces import begin_surfaces, resume_surfaces
         from harness.views import to_json
         from oracle.store import default_store
 
