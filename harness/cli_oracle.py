@@ -59,7 +59,9 @@ def oracle(
         from harness.as_json import to_json
         from harness.pool import Limits
         from harness.protocols import chosen_protocol
-        from harness.surfaces import begin_surfaces, parse_addresses, plan_surfaces, resume_surfaces, surfaces_table
+        from harness.surface_files import surfaces_table
+        from harness.surface_plan import parse_addresses, plan_surfaces
+        from harness.surfaces import begin_surfaces, resume_surfaces
         from oracle.store import default_store
 
         kept = store or default_store()

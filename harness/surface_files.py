@@ -2,21 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
-from games.catalog import Game
 from harness.errors import BadRun
-from harness.manifest import GameEntry, git_state, installed_versions, machine
-from harness.pool import Limits
+from harness.manifest import GameEntry
 from oracle.archive import pack
 from oracle.effects import AnswerKey
 from oracle.intervention import RamWrite
-from oracle.protocol import AuditProtocol
 from oracle.surface import Surface
 
 SURFACE_FORMAT = 1
@@ -64,38 +61,6 @@ class SurfaceManifest(BaseModel):
     ended: str = ""
     wall_seconds: float = 0.0
     states: dict[str, StateEntry] = {}
-
-
-def new_manifest(
-    chosen: AuditProtocol, games: Sequence[Game], addresses: Sequence[int], limits: Limits
-) -> SurfaceManifest:
-    """The manifest of surfaces of which nothing is measured yet."""
-    commit, dirty = git_state()
-    reasons = {game.rom_id: chosen.exclusion(game) for game in games}
-    return SurfaceManifest(
-        surface_format=SURFACE_FORMAT,
-        protocol=chosen.name,
-        parameters=chosen.parameters(),
-        n_states=chosen.n_states,
-        games=tuple(
-            GameEntry(
-                rom_id=game.rom_id,
-                title=game.title,
-                rom_md5=game.rom_md5,
-                exclusions={"machine": reasons[game.rom_id]} if reasons[game.rom_id] else {},
-            )
-            for game in games
-        ),
-        addresses=tuple(addresses),
-        versions=installed_versions(),
-        git_commit=commit,
-        git_dirty=dirty,
-        machine=machine(),
-        workers=limits.workers,
-        timeout_seconds=limits.timeout_seconds,
-        memory_gib=limits.memory_gib,
-        started=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
 
 
 def read_surface_manifest(folder: Path) -> SurfaceManifest:
@@ -164,3 +129,21 @@ def archive_of(answer_key: AnswerKey, surface: Surface, addresses: Sequence[int]
 
 def _array(output: str) -> str:
     return f"effect:{output}"
+
+
+def surfaces_table(manifest: SurfaceManifest) -> pd.DataFrame:
+    """One row per game-state: outputs, what it cost, and the size of its archive."""
+    columns = ["game", "state", "status", "outputs", "rollouts", "seconds", "kilobytes", "reason"]
+    excluded = [
+        (entry.rom_id, 0, "excluded", "", 0, 0.0, 0.0, reason)
+        for entry in manifest.games
+        for reason in entry.exclusions.values()
+    ]
+    measured = [
+        (
+            *(each.game, each.state, each.status, " ".join(each.outputs), each.n_rollouts, each.seconds),
+            *(each.n_bytes / 1000, each.reason),
+        )
+        for each in manifest.states.values()
+    ]
+    return pd.DataFrame([*measured, *excluded], columns=columns).sort_values(["game", "state"], ignore_index=True)

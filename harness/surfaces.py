@@ -16,23 +16,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import pandas as pd
-
-from games.catalog import select_games
 from harness import work
-from harness.errors import BadRun, Interrupted, WrongUsage
+from harness.errors import BadRun, Interrupted
 from harness.guard import Report
 from harness.manifest import require_versions
 from harness.pool import Job, Limits, run_jobs
 from harness.run_directory import RunDirectory
 from harness.runner import Progress
 from harness.surface_blocks import Block, measure_block, read_block
-from harness.surface_files import StateEntry, SurfaceManifest, archive_of, new_manifest, read_surface_manifest
+from harness.surface_files import StateEntry, SurfaceManifest, archive_of, read_surface_manifest
 from oracle.effects import AnswerKey
-from oracle.emulator import require_supported_ale
 from oracle.errors import DamagedFile
-from oracle.intervention import N_BYTES
-from oracle.protocol import protocol
 from oracle.surface import joined
 
 # About four seconds of work: what is lost, at most, per worker when the command is killed.
@@ -56,40 +50,6 @@ class BlockJob(NamedTuple):
 
     where: GameState
     addresses: tuple[int, ...]
-
-
-def plan_surfaces(protocol_name: str, games: str, addresses: Sequence[int], limits: Limits) -> SurfaceManifest:
-    """The manifest of a new directory.
-
-    Raises:
-        UnknownName: a game, set or protocol that nobody knows.
-        WrongUsage: no game that the protocol can ask about.
-    """
-    require_supported_ale()
-    manifest = new_manifest(protocol(protocol_name), select_games(games), addresses, limits)
-    if all(entry.exclusions for entry in manifest.games):
-        reasons = "; ".join(f"{entry.rom_id}: {entry.exclusions['machine']}" for entry in manifest.games)
-        raise WrongUsage(f"games: expected one that {manifest.protocol} can ask about, got none ({reasons})")
-    return manifest
-
-
-def parse_addresses(selection: str) -> tuple[int, ...]:
-    """RAM addresses, in order.
-
-    >>> parse_addresses("49-51,4")
-    (4, 49, 50, 51)
-
-    Raises:
-        WrongUsage: something else than numbers 0..127 and ranges of them.
-    """
-    found: set[int] = set()
-    for part in selection.split(","):
-        first, _, last = (each.strip() for each in part.partition("-"))
-        numbers = [int(each) for each in (first, last or first) if each.isascii() and each.isdecimal()]
-        if len(numbers) < 2 or not numbers[0] <= numbers[1] < N_BYTES:
-            raise WrongUsage(f"--addresses: expected numbers 0..{N_BYTES - 1} or ranges, got {part!r}; write 49-56,4")
-        found |= set(range(numbers[0], numbers[1] + 1))
-    return tuple(sorted(found))
 
 
 def begin_surfaces(path: Path, manifest: SurfaceManifest, store: Path, progress: Progress) -> SurfaceManifest:
@@ -329,21 +289,3 @@ class Surfaces:
 
     def _archive_path(self, where: GameState) -> Path:
         return self.files.path / f"{where.name}.npz"
-
-
-def surfaces_table(manifest: SurfaceManifest) -> pd.DataFrame:
-    """One row per game-state: outputs, what it cost, and the size of its archive."""
-    columns = ["game", "state", "status", "outputs", "rollouts", "seconds", "kilobytes", "reason"]
-    excluded = [
-        (entry.rom_id, 0, "excluded", "", 0, 0.0, 0.0, reason)
-        for entry in manifest.games
-        for reason in entry.exclusions.values()
-    ]
-    measured = [
-        (
-            *(each.game, each.state, each.status, " ".join(each.outputs), each.n_rollouts, each.seconds),
-            *(each.n_bytes / 1000, each.reason),
-        )
-        for each in manifest.states.values()
-    ]
-    return pd.DataFrame([*measured, *excluded], columns=columns).sort_values(["game", "state"], ignore_index=True)

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from games.catalog import game
+from harness.surface_blocks import _standing_at as standing_at
 from harness.surface_blocks import measure_block, read_block
 from oracle.effects import measure
 from oracle.errors import DamagedFile
@@ -26,7 +27,9 @@ def block(answer_key, tmp_path_factory):
     (folder / "effects.npz").write_bytes(answer_key.to_bytes())
     report = measure_block(str(folder / "effects.npz"), (49,), str(folder / "block.npz"))
     assert ("ok", "") == (report.status, report.text)
-    return folder / "block.npz"
+    yield folder / "block.npz"
+    # A worker keeps its emulator until it ends, this process does not.
+    standing_at.cache_clear()
 
 
 def test_a_block_is_read_as_it_was_written(answer_key, block):

@@ -10,10 +10,11 @@ import pytest
 
 from games.catalog import game
 from harness.api import Silent
-from harness.errors import BadRun, Interrupted, WrongUsage
+from harness.errors import BadRun, Interrupted
 from harness.pool import Limits
-from harness.surface_files import read_surface_manifest
-from harness.surfaces import begin_surfaces, parse_addresses, plan_surfaces, resume_surfaces, surfaces_table
+from harness.surface_files import read_surface_manifest, surfaces_table
+from harness.surface_plan import plan_surfaces
+from harness.surfaces import begin_surfaces, resume_surfaces
 from oracle.archive import unpack
 from oracle.emulator import Emulator
 from oracle.intervention import RamWrite
@@ -265,19 +266,3 @@ def test_a_manifest_of_something_else_is_refused(tmp_path):
     (tmp_path / "manifest.json").write_text('{"format_version": 2}', encoding="utf-8")
     with pytest.raises(BadRun, match="expected a manifest of surfaces, got a damaged or another one"):
         resume_surfaces(tmp_path, None, tmp_path, Silent())
-
-
-def test_excluded_games_are_listed_and_none_alone_is_refused():
-    """A game that the protocol can't ask about is a row with its reason; without another one there is nothing to do."""
-    table = surfaces_table(plan_surfaces("ram-v1", "pong,amidar", (49,), LIMITS))
-    assert [["amidar", "excluded", "no named bytes"]] == table[["game", "status", "reason"]].to_numpy().tolist()
-    with pytest.raises(WrongUsage, match=r"got none \(amidar: no named bytes\)"):
-        plan_surfaces("ram-v1", "amidar", (49,), LIMITS)
-
-
-def test_addresses():
-    """Numbers and ranges in any order are each byte once, in order."""
-    assert (4, 49, 50, 51) == parse_addresses("50-51, 4,49-50")
-    for wrong in ("", "5-4", "128", "-1", "a", "1-2-3", "²"):
-        with pytest.raises(WrongUsage, match="--addresses: expected numbers"):
-            parse_addresses(wrong)
