@@ -144,7 +144,9 @@ def _measure_state(what: GameState, store: Store, answer: Path) -> str:
     if answer_key is None:
         answer_key = measure_subject(chosen, played, what.state, network)
         warning = (_save(store, key, answer_key) if key else "") or warning
-    write(answer, answer_key.to_bytes())
+    # An entry is shared by protocols that differ in their number of states only; seeds depend on the name.
+    question = answer_key.question.model_copy(update={"protocol": chosen.name})
+    write(answer, answer_key.model_copy(update={"question": question}).to_bytes())
     return warning
 
 

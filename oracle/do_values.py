@@ -1,8 +1,7 @@
 """Do-values of RAM bytes: what a byte is set to when its effect is measured under ram-v2.
 
-Some are donors, values that the byte has had in the reference pool, the others spread evenly over all there are. Two
-independent draws of eight values per byte give columns of effects that correlate 0.95 in the median (see
-`tests/oracle/test_do_values.py`); of four unstratified ones 0.86, and a third of the true movers are missed.
+Some are donors, values that the byte has had in the reference pool, the others spread evenly over all there are. How
+well the columns of effects of two independent draws correlate is measured in `tests/oracle/test_do_values.py`.
 """
 
 from dataclasses import dataclass

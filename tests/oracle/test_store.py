@@ -13,7 +13,9 @@ from games.catalog import NamedByte
 from oracle import store as store_module
 from oracle.effects import measure
 from oracle.errors import DamagedFile
+from oracle.protocol import customised
 from oracle.ram_v1 import RamV1
+from oracle.ram_v2 import RamV2
 from oracle.store import Store, default_store, store_key, write_atomically
 from tests.toy import ToyMachine, ToyProtocol, toy_game, toy_protocol
 
@@ -207,3 +209,23 @@ def test_a_relative_folder_works(tmp_path, monkeypatch, answer_key):
     monkeypatch.chdir(tmp_path)
     Store(Path("here")).save(KEY, answer_key)
     assert (tmp_path / "here" / f"{KEY}.npz").is_file()
+
+
+def test_parameters_are_part_of_the_key():
+    """Every parameter of a custom protocol has a key of its own, but for how many states are asked for."""
+    own = RamV2().adjustable()
+    changed = {
+        name: customised("ram-v2", {name: value + (-1 if name == "n_donors" else 1)}) for name, value in own.items()
+    }
+    keys = {name: store_key(other, toy_game(), 0) for name, other in changed.items()}
+    plain = store_key(RamV2(), toy_game(), 0)
+    assert ["n_states"] == [name for name, key in keys.items() if key == plain]
+    assert len(own) == len(set(keys.values()))
+
+
+def test_states_of_any_number_are_shared():
+    """A state is the same entry however many are asked for; another state is another, with other parameters too."""
+    few, many = (customised("ram-v2", {"horizon": 30, "n_states": n}) for n in (1, 9))
+    assert store_key(few, toy_game(), 0) == store_key(many, toy_game(), 0)
+    assert store_key(few, toy_game(), 0) != store_key(few, toy_game(), 1)
+    assert store_key(few, toy_game(), 0) != store_key(customised("ram-v2", {"horizon": 29}), toy_game(), 0)
