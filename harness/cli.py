@@ -94,7 +94,7 @@ def run(
     ] = "machine,network",
     network: NetworkSpec = "readout",
     seed: Seed = 0,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds that methods which draw are asked with.")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, max=1000, help="Seeds that methods which draw are asked with.")] = 1,
     workers: Workers = None,
     out: Annotated[
         Path | None, typer.Option(help="A new directory for the run; results/runs/<time>-<protocol> if not given.")

@@ -19,6 +19,7 @@ from methods.activations import find_module
 from methods.captum_calls import captum_rows, hookable, require_relu_modules
 from methods.captum_classes import (
     DRAWING,
+    EXAMPLES,
     REQUIRED,
     WRAPPER,
     call_parameters,
@@ -60,7 +61,7 @@ def captum_method(name: str, values: Mapping[str, Any]) -> Method:
     require_parameters(label, values, {each: hint_of(each, default) for each, default in defaults.items()})
     for each, default in defaults.items():
         if default is REQUIRED and each not in values:
-            raise BadMethod(f"{label}: expected a parameter {each}, got none; add it")
+            raise BadMethod(f"{label}: expected a parameter {each}, got none; add it, as {EXAMPLES[each]}")
     # Captum asserts that some numbers are no int.
     given = {each: float(value) if isinstance(defaults[each], float) else value for each, value in values.items()}
     changed = [(each, given[each]) for each in defaults if each in given and given[each] != defaults[each]]

@@ -26,6 +26,11 @@ HIDDEN = frozenset(
 )
 # Required ones that a plain value can give.
 PLAIN: Mapping[str, Any] = {"layer": str, "sliding_window_shapes": tuple[int, ...]}
+# A value of each, for who has given none.
+EXAMPLES: Mapping[str, str] = {
+    "layer": "layer='features.4'",
+    "sliding_window_shapes": "sliding_window_shapes=(4,) on the machine, (2,8,8) on networks",
+}
 MISFITS = {
     "FeaturePermutation": "permutes a batch, and a task is one input",
     "LRP": "has no rules for the reads of the machine, and multiplies by the input on networks",
@@ -56,7 +61,7 @@ def fitting_class(name: str) -> type:
     """
     known: dict[str, type] = {each: found for each, found in vars(captum.attr).items() if _is_attribution(found)}
     if name not in known:
-        raise unknown_name("class of captum.attr", name, known)
+        raise unknown_name("class of captum.attr", name, [each for each in known if not _misfit(each, known[each])])
     if reason := _misfit(name, known[name]):
         raise BadSpec(f"{CAPTUM}{name}: expected a class that explains one input, got one that {reason}")
     return known[name]

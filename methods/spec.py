@@ -74,10 +74,13 @@ def _parameters(call_text: str, *, with_names: bool) -> dict[str, Any]:
     for name, count in Counter(str(each.arg) for each in call.keywords).items():
         if count > 1:
             raise SyntaxError(f"parameter {name!r} {count} times")
-    return {str(each.arg): _value(each.value, with_names=with_names) for each in call.keywords}
+    return {str(each.arg): _value(str(each.arg), each.value, with_names=with_names) for each in call.keywords}
 
 
-def _value(node: ast.expr, *, with_names: bool) -> Any:
+def _value(parameter: str, node: ast.expr, *, with_names: bool) -> Any:
     if with_names and isinstance(node, ast.Name) and re.fullmatch(r"[A-Z][A-Za-z0-9]*", node.id):
         return node.id
-    return ast.literal_eval(node)
+    try:
+        return ast.literal_eval(node)
+    except ValueError as error:
+        raise ValueError(f"{parameter}={ast.unparse(node)}, and texts need quotes") from error

@@ -397,6 +397,18 @@ WRONG = {
     "no worker": (("run", "--workers", "0"), "Invalid value for '--workers': "),
     "no number": (("run", "--seed", "one"), "Invalid value for '--seed': "),
     "a time that is none": (("run", "--timeout", "nan"), "Invalid value for '--timeout': "),
+    "memory without end": (
+        ("run", "--memory", "inf"),
+        "Invalid value for '--memory': Input should be less than or equal to ",
+    ),
+    "memory that is none": (
+        ("run", "--memory", "nan"),
+        "Invalid value for '--memory': Input should be less than or equal to ",
+    ),
+    "too many seeds": (
+        ("run", "--seeds", "1001"),
+        "Invalid value for '--seeds': Input should be less than or equal to 1000",
+    ),
     "an unknown option": (("run", "--game", "pong"), "No such option: --game"),
     "an unknown command": (("runn",), "No such command 'runn'."),
     "an argument too many": (("run", "pong"), "Got unexpected extra argument"),

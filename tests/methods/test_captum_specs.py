@@ -3,7 +3,7 @@
 import pytest
 
 from games.errors import UnknownName
-from methods.captum_classes import snake_case
+from methods.captum_classes import fitting_class, snake_case
 from methods.method import BadMethod
 from methods.registry import resolve
 from methods.spec import BadSpec
@@ -101,8 +101,12 @@ def test_parameters_add_up():
         ("NoiseTunnel(inner=3)", BadMethod, "expected a parameter inner that names a class"),
         ("NoiseTunnel(inner=NoiseTunnel)", BadMethod, "expected a class that answers per input, got NoiseTunnel"),
         ("NoiseTunnel(inner=LayerGradCam,layer='a')", BadMethod, "that answers per input, got LayerGradCam"),
-        ("LayerGradCam", BadMethod, "captum.attr:LayerGradCam: expected a parameter layer, got none; add it"),
-        ("Occlusion", BadMethod, "expected a parameter sliding_window_shapes, got none; add it"),
+        (
+            "LayerGradCam",
+            BadMethod,
+            "Cam: expected a parameter layer, got none; add it, as layer='features.4'$",
+        ),
+        ("Occlusion", BadMethod, r"sliding_window_shapes, got none; add it, as sliding_window_shapes=\(4,\) on"),
         ("Occlusion(sliding_window_shapes=3)", BadMethod, "parameter sliding_window_shapes: .* tuple, got 3"),
         ("Saliency(signed=True)", BadMethod, r"expected a parameter of \(abs\), got 'signed'"),
         ("Saliency(target=1)", BadMethod, r"expected a parameter of \(abs\), got 'target'"),
@@ -127,3 +131,14 @@ def test_refused(spec, error, message):
 def test_snake_case(name, expected):
     """Capital letters begin words, and several together are one."""
     assert expected == snake_case(name)
+
+
+def test_only_classes_that_fit_are_suggested():
+    """Who has mistyped a name is not told of one that would be refused next."""
+    with pytest.raises(UnknownName, match=r"class of captum\.attr 'LPR'") as refused:
+        resolve("captum.attr:LPR")
+    known = str(refused.value).partition("Known: ")[2].split(", ")
+    assert {"Saliency", "IntegratedGradients"} < set(known)
+    assert {"LRP", "FeaturePermutation", "DeepLiftShap", "LayerActivation"}.isdisjoint(known)
+    for name in known:
+        assert isinstance(fitting_class(name), type)

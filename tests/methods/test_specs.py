@@ -118,8 +118,8 @@ def test_parse(spec, expected):
         ),
         ("a(**{'x': 1})", "with plain values, got positional arguments"),
         ("a(x=1", "with plain values, got '\\(' was never closed"),
-        ("a(x=b)", "with plain values, got malformed node or string"),
-        ("a(x=open('f'))", "with plain values, got malformed node or string"),
+        ("a(x=b)", "with plain values, got x=b, and texts need quotes; correct it$"),
+        ("a(y=1,x=[open('f')])", r"with plain values, got x=\[open\('f'\)\], and texts need quotes; correct it$"),
         ("a(x=1)b", "with plain values, got invalid syntax"),
         ("a(x=1) + b(y=2)", "with plain values, got"),
         ("a(\0)", "with plain values, got source code string cannot contain null bytes"),
@@ -136,7 +136,7 @@ def test_parse_takes_names_of_classes_for_captum():
     expected = ("captum.attr:A", {"inner": "Saliency", "quoted": "Saliency", "n": 3, "flag": True})
     assert expected == parse_spec("captum.attr:A(inner=Saliency,quoted='Saliency',n=3,flag=True)")
     for text in ("captum.attr:A(x=saliency)", "captum.attr:A(x=[Saliency])", "captum.attr:A(x=S.t)", "a:A(x=Saliency)"):
-        with pytest.raises(BadSpec, match="with plain values, got malformed node or string"):
+        with pytest.raises(BadSpec, match=r"with plain values, got x=.*, and texts need quotes; "):
             parse_spec(text)
 
 
