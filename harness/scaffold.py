@@ -66,7 +66,8 @@ def _file(path: Path, name: str, code: str) -> Written:
     _write(path, code)
     methods = shlex.quote(f"default,{spec}")
     return Written(
-        (path,), (f"veritari methods check {shlex.quote(spec)}", f"veritari run --games core --states 1 --methods {methods}")
+        (path,),
+        (f"veritari methods check {shlex.quote(spec)}", f"veritari run --games core --states 1 --methods {methods}"),
     )
 
 
