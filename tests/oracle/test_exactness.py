@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from games.catalog import game
-from oracle.effects import measure
+from oracle.effects import live_trace, measure
 from oracle.emulator import Emulator, silenced_stderr
 from oracle.intervention import RamWrite
 from oracle.ram_v1 import RamV1
+from oracle.ram_v2 import RamV2
 from oracle.rollout import ExactRollouts, replay
 from tests.naive import oracle as naive
 
@@ -69,6 +70,20 @@ def test_exact_rollouts_match_fresh_interfaces(verified):
         ends = [rollouts.run(each) for each in verified.interventions]
     assert verified.ram_mismatches([end.ram for end in ends]) == []
     assert verified.screen_mismatches([end.screen for end in ends]) == []
+
+
+@pytest.mark.parametrize("rom_id", ["tutankham", "seaquest"])
+def test_rollouts_are_exact_at_states_of_ram_v2(rom_id):
+    """The same at a live state of ram-v2, with a prefix of its own."""
+    trace = live_trace(RamV2(), game(rom_id), 0)
+    interventions = random_interventions(6, generator=np.random.default_rng(1))
+    rollouts = ExactRollouts(lambda: Emulator(game(rom_id)), trace)
+    with silenced_stderr():
+        truth = [replay(lambda: Emulator(game(rom_id)), trace, each) for each in interventions]
+        ends = [rollouts.run(each) for each in interventions]
+    for true, found in zip(truth, ends, strict=True):
+        assert np.array_equal(true.ram, found.ram)
+        assert np.array_equal(true.screen, found.screen)
 
 
 def test_plain_restore_and_run_fails_the_comparison(verified):
