@@ -1,7 +1,7 @@
 """Kernel SHAP: Shapley values of the bytes, by regression on coalitions of bytes that keep their value.
 
-Our own code: coalitions are designed so that every one is a counted rollout of its own, and the efficiency constraint is
-met exactly, where Captum's has a large weight.
+Our own code: coalitions are drawn from the task's generator and measured by counted rollouts, and the efficiency
+constraint is met exactly, where Captum's has a large weight.
 """
 
 from dataclasses import dataclass
