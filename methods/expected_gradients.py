@@ -6,6 +6,7 @@ from typing import ClassVar
 import torch
 
 from methods.method import Declaration, Method
+from methods.occlusions import require_within
 from methods.reads import combined, jacobians
 from oracle.task import Task
 
@@ -18,7 +19,7 @@ class ExpectedGradients(Method):
     read has several outputs, their rows are averaged before the L1 norm is taken. There is no pool of what a network
     saw, so networks are not explained.
 
-    Our own: Captum's GradientShap draws from the global generators.
+    Our own, so that rows and shares are drawn from the task's generator and nothing else is moved.
     """
 
     declaration: ClassVar[Declaration] = Declaration(
@@ -34,8 +35,7 @@ class ExpectedGradients(Method):
     n_samples: int = 64
 
     def __post_init__(self) -> None:
-        if self.n_samples < 1:
-            raise ValueError(f"n_samples: expected at least 1, got {self.n_samples}")
+        require_within("n_samples", self.n_samples, 1)
 
     def attribute(self, task: Task, *, generator: torch.Generator) -> torch.Tensor:
         pool = task.reference_pool

@@ -1,6 +1,7 @@
 """Kernel SHAP: Shapley values of the bytes, by regression on coalitions of bytes that keep their value.
 
-Our own code: Captum's draws from the global generators and meets the efficiency constraint only through a large weight.
+Our own code: coalitions are drawn from the task's generator and measured by counted rollouts, and the efficiency
+constraint is met exactly, where Captum's has a large weight.
 """
 
 from dataclasses import dataclass

@@ -7,6 +7,7 @@ from typing import ClassVar
 import torch
 
 from methods.method import Declaration, Method
+from methods.occlusions import require_within
 from methods.reads import combined, jacobians
 from oracle.task import Task
 
@@ -19,7 +20,7 @@ class SmoothGrad(Method):
     range of its input. Position of the machine goes through the sampler. Where the read has several outputs, the
     Jacobian is averaged before its L1 norm is taken.
 
-    Our own: Captum's NoiseTunnel draws from the global generator.
+    Our own, so that the noise is drawn from the task's generator and nothing else is moved.
     """
 
     declaration: ClassVar[Declaration] = Declaration(
@@ -39,8 +40,7 @@ class SmoothGrad(Method):
     noise_share: float = 0.15
 
     def __post_init__(self) -> None:
-        if self.n_samples < 1:
-            raise ValueError(f"n_samples: expected at least 1, got {self.n_samples}")
+        require_within("n_samples", self.n_samples, 1)
         for name, value in (("sigma", self.sigma), ("noise_share", self.noise_share)):
             if not 0 <= value < math.inf:
                 raise ValueError(f"{name}: expected a finite number of at least 0, got {value}")

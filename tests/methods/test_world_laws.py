@@ -204,14 +204,14 @@ def effects_of_occluding(key, output):
 
 
 @every_output
-def test_occlusion_is_the_oracle_s_on_the_toy(output):
+def test_occlusion_claims_the_effects_of_the_oracle_on_the_toy(output):
     """On the toy, occlusion is the signed effect of every `occlude` cause."""
     assert effects_of_occluding(toy_key(), output) == dict(enumerate(claim(Occlusion(), toy_task(output)).tolist()))
 
 
 @pytest.mark.ale
 @pytest.mark.parametrize("name", game_sets()["core"])
-def test_occlusion_is_the_oracle_s(name):
+def test_occlusion_claims_the_effects_of_the_oracle(name):
     """In real games, occlusion is the signed effect of every `occlude` cause, and 0 on bytes without a name."""
     key = measure(protocol("ram-v1"), game(name), 0)
     rollouts = ExactRollouts(lambda: Emulator(game(name)), key.question.trace)

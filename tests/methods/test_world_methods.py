@@ -107,6 +107,7 @@ def test_replica_with_other_parameters(seed):
         Lime(baseline=3, kernel_width=0.1): naive.lime(*asked, baseline=3, kernel_width=0.1),
         KernelShap(baseline=3): naive.shapley(*asked, baseline=3),
         ExtremalPerturbation(max_area=3): naive.extremal_perturbation(*asked, max_area=3),
+        ExtremalPerturbation(max_area=3, baseline=3): naive.extremal_perturbation(*asked, max_area=3, baseline=3),
     }
     assert set(MEASURING) == {method.declaration.name for method in pairs}
     for method, expected in pairs.items():
