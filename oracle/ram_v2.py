@@ -254,7 +254,7 @@ def held_actions(n_frames: int, seed: Sequence[int]) -> tuple[int, ...]:
 def ram_effects(responses: Responses) -> Float[np.ndarray, "cause byte"]:
     """The size of the effect of every cause on every byte, taken as a content output."""
     differences = responses.finals.ram.astype(np.float64) - responses.reference.ram
-    return np.abs(effects_of_causes(differences, responses.owners))
+    return np.asarray(np.abs(effects_of_causes(differences, responses.owners)))
 
 
 def _asks_the_same(effects: Float[np.ndarray, "cause byte"], address: int, taken: int) -> bool:
