@@ -169,3 +169,18 @@ def test_a_degenerate_task_is_not_scored():
     """Where all effects are equal nobody is scored under v2 either."""
     found = graded(claim_of(*NAMED), effect=np.full(5, 4.0), own=OWN, curves=curves_of(), **WITH_CURVES)
     assert NOT_SCORED | {"status": "degenerate"} == some(found, [*UNDEFINED, "status"])
+
+
+@pytest.mark.parametrize(
+    ("own", "alive"),
+    [(OWN, True), (np.array([False, True, False, False, False]), False), (None, False)],
+    ids=["it moves itself", "it is overwritten", "it is no byte"],
+)
+def test_a_byte_that_keeps_what_it_is_given_is_told(own, alive):
+    """`self_alive` says whether the byte that is explained has an effect on itself, also of a claim that has failed."""
+    assert [9.0, 0.0] == EFFECT[:2].tolist()
+    for status in ("ok", "failed"):
+        values = NAMED if status == "ok" else ()
+        assert (
+            alive is graded(claim_of(*values, status=status), own=own, curves=curves_of(), **WITH_CURVES)["self_alive"]
+        )
