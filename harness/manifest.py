@@ -15,7 +15,7 @@ from harness.errors import BadRun
 from methods.method import Subject, domain_on
 from oracle.readout import NAME as READOUT
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 SUBJECTS: tuple[Subject, ...] = ("machine", "network")
 # What of our own decides numbers.
 CODE = "code"

@@ -420,13 +420,13 @@ def make_unfinished(run):
 def test_another_format_is_refused(copied, open_run):
     """A run of another format version is refused by its number, whatever is wanted from it."""
     edit_manifest(copied, format_version=1)
-    match = r"manifest\.json: expected format version 2, got 1; use the veritari that wrote it"
+    match = r"manifest\.json: expected format version 3, got 1; use the veritari that wrote it"
     with pytest.raises(BadRun, match=match):
         open_run(copied)
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{", '{"format_version": 2}', "null", "\x00" * 100, '{"format_version": null}']
+    "content", ["", "{", '{"format_version": 3}', "null", "\x00" * 100, '{"format_version": null}']
 )
 def test_a_damaged_manifest_is_refused(copied, content):
     """A manifest that does not parse, or lacks what it needs, is named; nothing is guessed."""
