@@ -39,7 +39,7 @@ def doubling_steps(n_causes: int) -> tuple[int, ...]:
     >>> doubling_steps(5), doubling_steps(129)
     ((0, 1, 2, 4, 5), (0, 1, 2, 4, 8, 16, 32, 64, 129))
     """
-    return (0, *(2**power for power in range(7) if 2**power < n_causes), n_causes)
+    return (0, *(2**power for power in range(7) if 2**power < n_causes), *((n_causes,) if n_causes else ()))
 
 
 def order_of(claim: Float[np.ndarray, " cause"], *, generator: np.random.Generator | None) -> Int[np.ndarray, " cause"]:

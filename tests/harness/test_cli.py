@@ -26,6 +26,7 @@ BUILTINS = [
 # Of the default methods.
 ON_THE_MACHINE = ["integrated_gradients", "sampler_gradient", "vanilla_gradient"]
 CONTROLS = ["oracle", "random", "uniform"]
+REACH = "2 of 2 games have a valid state (2 of 2 states), 2 a content output, 2 a position output"
 
 
 @pytest.fixture(scope="session")
@@ -81,8 +82,9 @@ def test_a_run_ends_with_the_leaderboard(clean):
     assert 0 == clean.finished.code
     assert "ram-v1, machine, games pong,breakout, seed 0" == title_of(clean.finished.out)
     boards = api.load_run(clean.path).boards
-    assert ["ram-v1, network readout, games pong,breakout, seed 0"] == [line.strip() for line in lines[11:12]]
-    for subject, first in (("machine", 2), ("network", 13)):
+    # Below each table how far it reaches, and of networks what a map of ones has.
+    assert [REACH, "ram-v1, network readout, games pong,breakout, seed 0"] == [line.strip() for line in lines[11:13]]
+    for subject, first in (("machine", 2), ("network", 14)):
         assert " ".join([*headings(subject).values(), "seconds/task"]) == " ".join(lines[first].split())
         rows = lines[first + 2 : first + 8]
         assert list(boards[subject].leaderboard["method"]) == [line.split()[1] for line in rows]
@@ -244,7 +246,7 @@ def test_rescore_writes_the_same_tables(clean, tmp_path):
 def test_methods_are_listed(command):
     """`veritari methods list` has every registered method and control, with parameters and sources."""
     rows = json.loads(command("methods", "list", "--json").out)
-    assert [*BUILTINS, *CONTROLS] == [row["label"] for row in rows]
+    assert [*BUILTINS, "oracle", "oracle_redraw", "hub", "random", "uniform"] == [row["label"] for row in rows]
     assert {"n_steps": 64} == next(row["parameters"] for row in rows if row["label"] == "integrated_gradients")
     assert ["network"] == next(row["subjects"] for row in rows if row["label"] == "grad_cam")
     assert "methods" == title_of(command("methods", "list").out)
@@ -350,7 +352,7 @@ WRONG = {
     ),
     "an unknown protocol": (
         ("run", "--protocol", "ram-v3"),
-        "unknown protocol 'ram-v3'; did you mean ram-v1",
+        "unknown protocol 'ram-v3'; did you mean ram-v2",
     ),
     "an unknown method": (
         (*RUN, "--methods", "vanila_gradient"),

@@ -22,9 +22,8 @@ pytestmark = pytest.mark.ale
 def run(tmp_path_factory):
     """Pong under ram-v1, its machine only."""
     folder = tmp_path_factory.mktemp("curves")
-    return run_on(
-        games="pong", methods="vanilla_gradient", subject="machine", out=folder / "run", store=folder / "store"
-    )
+    settings = {"protocol": "ram-v1", "games": "pong", "methods": "vanilla_gradient", "subject": "machine"}
+    return run_on(**settings, out=folder / "run", store=folder / "store")
 
 
 @pytest.fixture(scope="module")
