@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from oracle.do_values import cause_of
 from oracle.effects import AnswerKey
+from oracle.intervention import ActionWrite, RamWrite
 from oracle.network import Network
 from oracle.network_effects import measure_network
 from oracle.output import network_output
@@ -53,6 +55,28 @@ def test_only_what_is_seen_is_a_cause(key):
     """The causes are those of which some do-value moves a pixel; bytes that nothing shows are left out."""
     assert VISIBLE == [cause.label for cause in key.question.causes]
     assert ("network", {}) == (key.question.subject, key.controls)
+
+
+class RoundTheScreen(RamV2):
+    """Do-values that draw the same picture, a whole screen further; but for `ram[96]` each byte has one more."""
+
+    def causes(self, game, rollouts):
+        causes = []
+        for address in (90, 91, 95, 96):
+            value = int(rollouts.ram[address])
+            same, other = RamWrite(address, (value + N_COLUMNS) % 256), RamWrite(address, value + 8)
+            causes.append(cause_of(f"ram[{address}]", (same,) if address == 96 else (same, other), removal=None))
+        return (*causes, cause_of("action", (ActionWrite(0, 17), ActionWrite(0, 16)), removal=None))
+
+
+def test_one_do_value_that_is_seen_is_enough():
+    """A cause is left out only if none of its do-values moves a pixel; those that move none count in its mean."""
+    network = Network("sum", WeightedPixels(torch.from_numpy(WEIGHTS)).eval(), lambda frames: frames, OUTPUTS)
+    found = measure_network(RoundTheScreen(), wide_game(), 0, network, fresh_machine=machine)
+    assert ["ram[90]", "ram[91]", "ram[95]", "action"] == [cause.label for cause in found.question.causes]
+    trace, do = found.question.trace, found.question.causes[0].further[0]
+    said = float((WEIGHTS[0] * (seen_after(trace, do) - seen_after(trace, None))).sum())
+    assert pytest.approx(abs(said) / 2, abs=1e-2) == found.effects[0, 0]
 
 
 def test_effects_are_means_over_do_values(key):
