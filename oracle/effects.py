@@ -18,7 +18,7 @@ from oracle.intervention import Intervention
 from oracle.movement import Movement
 from oracle.output import Output, Regime
 from oracle.protocol import AuditProtocol
-from oracle.removals import Removals, Values
+from oracle.removals import Removals, Values, known_values
 from oracle.responses import Responses, effects_of_causes, finals_of, respond
 from oracle.rollout import ExactRollouts, replay
 from oracle.state import Trace
@@ -198,7 +198,9 @@ def _measure_at(protocol: AuditProtocol, game: Game, state: int, found: Measured
         )
         answers = _answers(outputs, responses)
         controls = protocol.controls_on(game, rollouts, responses, outputs)
-        removals = Removals(_values(rollouts, reference, outputs), causes)
+        seen = np.stack([output.values(responses.finals) for output in outputs], axis=1) if outputs else None
+        known = {} if seen is None else known_values(causes, seen, answers["reference_value"])
+        removals = Removals(_values(rollouts, reference, outputs), causes, known)
         curves = protocol.reference_curves(removals, game, rollouts.trace, np.abs(answers["effects"]))
     return AnswerKey(
         question=question,

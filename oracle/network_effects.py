@@ -4,17 +4,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from games.catalog import Game
 from oracle.effects import AnswerKey, Measured, first_valid, hash_of_run, measure
 from oracle.emulator import Machine
 from oracle.errors import NotDeterministic
-from oracle.intervention import Cause
+from oracle.intervention import Cause, Intervention
 from oracle.movement import Movement
 from oracle.network import N_FRAMES, BrokenNetwork, Input, Network
 from oracle.protocol import AuditProtocol
-from oracle.removals import Removals, Values
+from oracle.removals import Removals, Values, known_values
 from oracle.responses import effects_of_causes, flagged
 from oracle.rollout import ExactRollouts, Film, replay_film
 from oracle.task import Question
@@ -81,8 +81,8 @@ def _measure_at(protocol: AuditProtocol, game: Game, state: int, found: Measured
         reference_pool=rollouts.prefix_ram,
         frames=seen,
     )
-    answers = _answers(network, question, views, owners)
-    removals = Removals(_values(rollouts, network), question.causes)
+    answers, known = _answers(network, question, views, owners)
+    removals = Removals(_values(rollouts, network), question.causes, known)
     return AnswerKey(
         question=question,
         exclusion="" if enough else gate,
@@ -154,10 +154,10 @@ def _visible(watched: Sequence[_Watched], seen: Input) -> list[_Watched]:
 
 def _answers(
     network: Network, question: Question, views: Sequence[_View], owners: Int[np.ndarray, " rollout"]
-) -> dict[str, np.ndarray]:
-    """Effects and reference values of all outputs that are explained."""
+) -> tuple[dict[str, np.ndarray], dict[frozenset[Intervention], Float[np.ndarray, " output"]]]:
+    """Effects and reference values of all outputs that are explained; and y after everything that was run."""
     if not question.outputs:
-        return {"effects": np.zeros((0, len(question.causes))), "reference_value": np.zeros(0)}
+        return {"effects": np.zeros((0, len(question.causes))), "reference_value": np.zeros(0)}, {}
     seen = question.frames
     network.require_steady(seen, views[-1].seen)
     reference_value = network.values(seen)
@@ -165,7 +165,8 @@ def _answers(
     if network.fingerprint(seen) != question.network_sha256:
         raise BrokenNetwork(f"{network.name}: expected its weights to stay, got others after it ran; make it steady")
     effects = effects_of_causes(values - reference_value, owners)
-    return {"effects": effects.T, "reference_value": reference_value}
+    answers = {"effects": effects.T, "reference_value": reference_value}
+    return answers, known_values(question.causes, values, reference_value)
 
 
 def reference_film(rollouts: ExactRollouts) -> Film:

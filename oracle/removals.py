@@ -1,6 +1,6 @@
 """y while causes are removed, and while they are put back: what curves of a claim are made of and compared with."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -12,12 +12,20 @@ Values = Callable[[Sequence[Intervention]], Float[np.ndarray, " output"]]
 
 
 class Removals:
-    """y of every output without some causes. A set of removals that was run before is not run again."""
+    """y of every output without some causes. A set of removals that was run before is not run again.
 
-    def __init__(self, values: Values, causes: Sequence[Cause]) -> None:
+    `known` are sets of interventions that were run elsewhere, with y of every output.
+    """
+
+    def __init__(
+        self,
+        values: Values,
+        causes: Sequence[Cause],
+        known: Mapping[frozenset[Intervention], Float[np.ndarray, " output"]] | None = None,
+    ) -> None:
         self._values = values
         self._causes = causes
-        self._known: dict[frozenset[Intervention], Float[np.ndarray, " output"]] = {}
+        self._known = dict(known or {})
 
     def without(self, indices: Iterable[int]) -> Float[np.ndarray, " output"]:
         """y with these causes removed."""
@@ -31,6 +39,17 @@ class Removals:
         deletion = [self.without(order[:step]) for step in steps]
         insertion = [self.without(order[step:]) for step in steps]
         return np.array([deletion, insertion])
+
+
+def known_values(
+    causes: Sequence[Cause],
+    values: Float[np.ndarray, "rollout output"],
+    reference: Float[np.ndarray, " output"],
+) -> dict[frozenset[Intervention], Float[np.ndarray, " output"]]:
+    """y of every output after each do-value of `causes`, in their order, and in the reference run; for `Removals`."""
+    interventions = [intervention for cause in causes for intervention in cause.interventions]
+    single = {frozenset([each]): row for each, row in zip(interventions, values, strict=True)}
+    return {frozenset(): reference, **single}
 
 
 def doubling_steps(n_causes: int) -> tuple[int, ...]:

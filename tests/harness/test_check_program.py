@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -102,8 +104,8 @@ def test_a_program_that_hangs_while_it_is_loaded_leaves_no_file(tmp_path):
     """Program 2 of Breakout never returns from loading; its process is ended, and the temporary folder is empty."""
     path = tmp_path / "machine.npz"
     path.write_bytes(measure(protocol("ram-v1"), game("breakout"), 0).question.to_bytes())
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
+    # The path of a socket may have about a hundred characters, and pytest's folders have most of them.
+    temporary = Path(tempfile.mkdtemp())
     finished = subprocess.run(
         [sys.executable, "-c", MEASURE, path],
         capture_output=True,
@@ -114,6 +116,7 @@ def test_a_program_that_hangs_while_it_is_loaded_leaves_no_file(tmp_path):
     )
     assert ("the process ended (signal 26)\n", "") == (finished.stdout, finished.stderr)
     assert [] == list(temporary.rglob("*"))
+    temporary.rmdir()
 
 
 @ale
