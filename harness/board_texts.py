@@ -65,6 +65,7 @@ MARKDOWN_COLUMNS = {
     "F_log": "F log",
     "S": "S",
     "M": "M",
+    "right": "right",
     "precision_at_3": "precision@3",
     "deletion_auc": "deletion AUC",
     "insertion_auc": "insertion AUC",
@@ -81,7 +82,7 @@ MARKDOWN_COLUMNS = {
 ONLY_FOR = {"F_unclipped": "machine", "F_partial": "network", "F_cross": "machine"}
 ONLY_IN = {
     **dict.fromkeys(("F_unclipped", "deletion_auc", "insertion_auc"), "v1"),
-    **dict.fromkeys(("F_cross", "F_log", "S_log"), "v2"),
+    **dict.fromkeys(("F_cross", "F_log", "S_log", "right"), "v2"),
     **dict.fromkeys(("deletion_gain", "insertion_gain", "deletion_diff", "insertion_diff"), "v2"),
 }
 

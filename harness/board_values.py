@@ -13,7 +13,10 @@ from oracle.output import REGIMES
 # Scores whose board value is the mean over regimes of the mean over games, by score version.
 AVERAGED = ("F_partial", "S", "M", "precision_at_3", "deletion_auc", "insertion_auc", "F_log")
 
-AVERAGED_V2 = ("F_partial", "F_cross", "S", "S_log", "M", "precision_at_3", "deletion_diff", "insertion_diff", "F_log")
+AVERAGED_V2 = (
+    *("F_partial", "F_cross", "S", "S_log", "M", "right"),
+    *("precision_at_3", "deletion_diff", "insertion_diff", "F_log"),
+)
 
 AVERAGED_OF = {"v1": AVERAGED, "v2": AVERAGED_V2}
 

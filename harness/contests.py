@@ -48,9 +48,16 @@ class Contest:
         }
 
     def columns(self) -> pd.DataFrame:
-        """Per method: its rank interval within its access class, and those it can't be told from; by the mean F."""
+        """Per method: its rank interval, and those that it can't be told from: floors, and methods of its access class.
+
+        By F, the mean of both regimes.
+        """
         both = self._compared["both"]
         ranks = self._rank_intervals(both)
+        alike_in_class = [
+            [other for other in alike if self._are_in_one_class(place, other)]
+            for place, alike in enumerate(both.not_told_apart())
+        ]
         rows = [
             {
                 "method": label,
@@ -58,10 +65,15 @@ class Contest:
                 "rank_high": ranks.get(place, (pd.NA, pd.NA))[1],
                 "not_told_from": SEPARATOR.join(self._labels[other] for other in alike),
             }
-            for place, (label, alike) in enumerate(zip(self._labels, both.not_told_apart(), strict=True))
+            for place, (label, alike) in enumerate(zip(self._labels, alike_in_class, strict=True))
         ]
         types = {"method": "object", "rank_low": "Int64", "rank_high": "Int64", "not_told_from": "object"}
         return pd.DataFrame(rows, columns=list(types)).astype(types)
+
+    def _are_in_one_class(self, place: int, other: int) -> bool:
+        """A floor is in the class of every method."""
+        classes = {self._entries[each].access for each in (place, other)} - {CONTROL}
+        return len(classes) == 1
 
     def _rank_intervals(self, both: Comparison) -> dict[int, tuple[int, int]]:
         found: dict[int, tuple[int, int]] = {}

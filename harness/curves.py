@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from harness.seeds import seed_of
 from harness.units import Claim, Curves
 from harness.world import World
 from oracle.intervention import Cause
@@ -39,9 +40,13 @@ class CurveMeter:
         return curves[0, :, 0], curves[1, :, 0]
 
 
-def measure_curves(meter: CurveMeter, claim: Claim, protocol: AuditProtocol, *, seed: int) -> Curves:
-    """Both curves of one claim, at the steps of a protocol."""
-    values = np.array(claim.values)
+def measure_curves(meter: CurveMeter, claim: Claim, protocol: AuditProtocol, *, run_seed: int) -> Curves:
+    """Both curves of one claim, at the steps of a protocol.
+
+    Ties fall as task and run decide, whatever method it is: equal claims have equal curves.
+    """
+    values, task = np.array(claim.values), claim.task
+    seed = seed_of(run_seed, "ties", protocol.name, task.subject, task.game, task.state, task.output)
     generator = np.random.default_rng(seed) if protocol.breaks_ties_at_random else None
     deletion, insertion = meter.measure(values, steps=protocol.removal_steps(len(values)), generator=generator)
     return Curves(

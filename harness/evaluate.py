@@ -43,5 +43,5 @@ def evaluate(
         answer = ask(question, output, method, world=lambda: world, run_seed=seed, network=network)
         domain, signed = method.declaration.domain_on(question.subject), method.declaration.signed
         claim = on_causes(answer, answer_key.movement, domain=domain, signed=signed)
-        curves = measure_curves(CurveMeter(world, output, question.causes), claim, protocol, seed=seed)
+        curves = measure_curves(CurveMeter(world, output, question.causes), claim, protocol, run_seed=seed)
         yield output, grade(claim, grounds_of(answer_key, row, seed, curves), version=protocol.score_version)

@@ -141,6 +141,9 @@ def _differences(claim: Effects, grounds: Grounds) -> tuple[float, float, str]:
         return math.nan, math.nan, "difference to random: y is the same at all steps of the oracle and random orders"
     if scores.is_constant(claim):
         return 0.0, 0.0, ""
+    if curves is not None and curves.status in UNANSWERED:
+        # As a vanished claim: a gain must be about the same outputs for all methods.
+        return 0.0, 0.0, ""
     if curves is None or curves.status != "ok":
         return math.nan, math.nan, f"difference to random: {_without_curves(curves)}"
     deletion, insertion = np.array(curves.deletion), np.array(curves.insertion)
@@ -156,9 +159,8 @@ def unanswered_v1(grounds: Grounds) -> Scores:
 
 
 def unanswered_v2(grounds: Grounds) -> Scores:
-    """The worst value in every v2 score that a claim of nothing would have; what is undefined for all stays so."""
-    silent, _ = grade_v2(np.zeros_like(grounds.effect), grounds)
-    return {name: math.nan if math.isnan(value) else SCORES_V2[name].unanswered for name, value in silent.items()}
+    """What a claim of nothing has; what is undefined for all stays so."""
+    return grade_v2(np.zeros_like(grounds.effect), grounds)[0]
 
 
 UNANSWERED_GRADERS: dict[str, Callable[[Grounds], Scores]] = {"v1": unanswered_v1, "v2": unanswered_v2}

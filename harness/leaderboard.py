@@ -1,7 +1,7 @@
 """From records to the leaderboard: one row per method, and one per method and game."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,8 @@ from harness.statistics import (
 from harness.units import UNANSWERED
 from oracle.output import REGIMES
 
+# A claim is right if F, S and M all reach this.
+RIGHT = 0.5
 # What is summed over the outputs of a regime and compared with the oracle, with its name on the board.
 GAINS = {"deletion_diff": "deletion_gain", "insertion_diff": "insertion_gain"}
 
@@ -70,6 +72,7 @@ def _build_board(records: pd.DataFrame, manifest: Manifest, subject: str) -> Boa
     tasks = records[records["output"] != ""]
     scored = tasks[~tasks["status"].isin(["excluded", "degenerate"])].copy()
     scored["F_counted"] = scored["F"].clip(lower=0.0) if _clips_negative(manifest, subject) else scored["F"]
+    scored["right"] = (scored[["F", "S", "M"]] >= RIGHT).all(axis=1).astype(np.float64)
     labels = [entry.label for entry in entries]
     values = GameValues(scored, labels)
     spreads = values.spreads("F_counted")
@@ -80,7 +83,7 @@ def _build_board(records: pd.DataFrame, manifest: Manifest, subject: str) -> Boa
     rows = [
         {
             **_method_row(entry, values, limits[place], averaged),
-            **(_only_v2(entry.label, scored) if manifest.score_version == "v2" else {}),
+            **(_only_v2(entry.label, scored, subject) if manifest.score_version == "v2" else {}),
             **spreads[entry.label],
             **_counts(tasks[tasks["method"] == entry.label], n_tasks),
         }
@@ -153,25 +156,31 @@ def _method_row(entry: MethodEntry, values: GameValues, limits: Interval, averag
     }
 
 
-def _only_v2(method: str, scored: pd.DataFrame) -> dict[str, float]:
-    """What a claim gains on removal beside the oracle, and F on content where a byte's own value lasts or does not."""
+def _only_v2(method: str, scored: pd.DataFrame, subject: str) -> dict[str, float]:
+    """What a claim gains on removal beside the oracle, and F on content where a byte's own value lasts or does not.
+
+    What a network says is no byte of its own.
+    """
     rows = {label: scored[scored["method"] == label] for label in (method, "oracle")}
-    content = rows[method][rows[method]["regime"] == "content"]
+    content = rows[method][(rows[method]["regime"] == "content") & (subject == "machine")]
     return {
-        **{name: _gain_on_board(rows[method], rows["oracle"], column) for column, name in GAINS.items()},
+        **{name: value for gained in GAINS.items() for name, value in _gains(*gained, rows[method], rows["oracle"])},
         "F_content_alive": _mean_over_games(content[content["self_alive"]]),
         "F_content_overwritten": _mean_over_games(content[~content["self_alive"]]),
     }
 
 
-def _gain_on_board(rows: pd.DataFrame, oracle: pd.DataFrame, column: str) -> float:
-    """The mean over regimes of the gain over all outputs of the regime."""
-    gains = []
+def _gains(column: str, name: str, rows: pd.DataFrame, oracle: pd.DataFrame) -> Iterator[tuple[str, float]]:
+    """The mean gain over the regimes that the board has, NaN if one of them is undefined; then each regime's."""
+    by_regime = {}
     for regime in REGIMES:
         mine, ceiling = (each[each["regime"] == regime].groupby(TASK)[column].mean() for each in (rows, oracle))
         both = pd.concat([mine, ceiling], axis=1, keys=["method", "oracle"])
-        gains.append(gain(both["method"].to_numpy(), both["oracle"].to_numpy()))
-    return float(board_value(np.array(gains).reshape(-1, 1)))
+        by_regime[regime] = gain(both["method"].to_numpy(), both["oracle"].to_numpy())
+    present = [by_regime[regime] for regime in REGIMES if (oracle["regime"] == regime).any()]
+    yield name, float(np.mean(present)) if present else math.nan
+    for regime, value in by_regime.items():
+        yield f"{name}_{regime}", value
 
 
 def _mean_over_games(rows: pd.DataFrame) -> float:

@@ -107,6 +107,7 @@ def roles_of_games(
             for game in asked
             for state in range(n_states)
         }
+        failed: dict[str, dict[int, str]] = {}
         measured: dict[str, list[ByteRuns]] = {game.rom_id: [] for game in asked}
         progress.start("verifying", len(jobs))
 
@@ -116,10 +117,14 @@ def roles_of_games(
                 runs = json.loads(Path(answer).read_text(encoding="utf-8"))
                 measured[rom_id] += [ByteRuns(**each) for each in runs]
             else:
-                problems[rom_id] = f"state {state}: {report.text}"
+                failed.setdefault(rom_id, {})[state] = report.text
             progress.advance()
 
         run_jobs(list(jobs), limits, done)
+    problems |= {
+        rom_id: "; ".join(f"state {state}: {reason}" for state, reason in sorted(reasons.items()))
+        for rom_id, reasons in failed.items()
+    }
     for game in asked:
         rows += _rows(game, measured[game.rom_id], _addresses(game, all_bytes=all_bytes))
     return pd.DataFrame(rows, columns=COLUMNS), problems

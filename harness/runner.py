@@ -259,7 +259,8 @@ class Runner:
         for task in self._tasks_without_curves():
             answer = self._scratch / task.curves.filename.replace("/", "-")
             claim_path = self.directory.unit_path(task.claim)
-            arguments = (str(self._question_path(task.question)), str(claim_path), str(answer))
+            seed = self.manifest.settings.seed
+            arguments = (str(self._question_path(task.question)), str(claim_path), seed, str(answer))
             jobs[Job(work.curves, arguments)] = (task, answer)
 
         def done(job: Job, report: Report) -> None:

@@ -142,8 +142,9 @@ def _predicted_by_others(claim: Causes, effect: Causes) -> Causes:
     unit = np.where(largest > 0, largest, 1.0)
     others /= unit[:, np.newaxis]
     slope = others @ effect / np.maximum((others**2).sum(axis=1), 1.0)
-    with np.errstate(over="ignore"):
-        return np.asarray(slope * np.where(largest > 0, np.minimum(claim / unit, FAR_OFF), 0.0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        predicted = slope * (claim / unit)
+    return np.where((slope == 0) | (largest == 0), 0.0, np.minimum(predicted, FAR_OFF))
 
 
 def log_sufficiency(claim: Causes, effect: Causes) -> float:

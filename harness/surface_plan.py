@@ -71,8 +71,9 @@ def parse_addresses(selection: str) -> tuple[int, ...]:
     """
     found: set[int] = set()
     for part in selection.split(","):
-        first, _, last = (each.strip() for each in part.partition("-"))
-        numbers = [int(each) for each in (first, last or first) if each.isascii() and each.isdecimal()]
+        first, dash, last = (each.strip() for each in part.partition("-"))
+        ends = (first, last if dash else first)
+        numbers = [int(each) for each in ends if each.isascii() and each.isdecimal()]
         if len(numbers) < 2 or not numbers[0] <= numbers[1] < N_BYTES:
             raise WrongUsage(f"--addresses: expected numbers 0..{N_BYTES - 1} or ranges, got {part!r}; write 49-56,4")
         found |= set(range(numbers[0], numbers[1] + 1))

@@ -245,19 +245,17 @@ def _forgetful(network: Network, randomisation: Randomisation, run_seed: int) ->
     return replace(network, module=randomised(network.module, randomisation.n_layers, generator=generator))
 
 
-def curves(question_path: str, claim_path: str, answer: str) -> Report:
+def curves(question_path: str, claim_path: str, run_seed: int, answer: str) -> Report:
     """Remove and put back the causes in the order of a claim; writes `Curves`."""
-    return guarded(lambda: _curves(Path(question_path), Path(claim_path), Path(answer)))
+    return guarded(lambda: _curves(Path(question_path), Path(claim_path), run_seed, Path(answer)))
 
 
-def _curves(question_path: Path, claim_path: Path, answer: Path) -> str:
+def _curves(question_path: Path, claim_path: Path, run_seed: int, answer: Path) -> str:
     given = Claim.model_validate_json(claim_path.read_bytes())
     question = _question(question_path)
     output = _output(question, given.task.output)
-    # Ties fall as the claim's own task decides, whatever else is measured here.
-    seed = seed_of(given.task.repeat, question.protocol, question.game, question.state, output.name, given.method)
-    meter = _meter(question_path, output)
-    write(answer, measure_curves(meter, given, protocol(question.protocol), seed=seed).model_dump_json())
+    measured = measure_curves(_meter(question_path, output), given, protocol(question.protocol), run_seed=run_seed)
+    write(answer, measured.model_dump_json())
     return ""
 
 

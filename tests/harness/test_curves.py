@@ -138,7 +138,7 @@ def test_curves_belong_to_their_claim(world):
     """The unit of curves names the claim's task and method, and holds both curves, measured in the claim's order."""
     task = TaskId(subject="machine", game="toy", state=0, output="ram[0]", regime="content")
     claim = Claim(task=task, method="blur", status="ok", values=tuple(IN_ORDER.tolist()))
-    found = measure_curves(meter_of(world, CONTENT), claim, toy_protocol(), seed=0)
+    found = measure_curves(meter_of(world, CONTENT), claim, toy_protocol(), run_seed=0)
     deletion, insertion = meter_of(world, CONTENT).measure(IN_ORDER)
     assert (task, "blur", "ok", "") == (found.task, found.method, found.status, found.reason)
     assert (tuple(deletion.tolist()), tuple(insertion.tolist())) == (found.deletion, found.insertion)

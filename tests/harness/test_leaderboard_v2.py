@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 
 from harness.board_values import score_arrays
+from harness.leaderboard import build_boards
+from harness.records import RECORD_TYPES
 from harness.scores_v2 import gain
 from tests.harness.test_leaderboard import board_of, near, record, row_of
-from tests.harness.test_manifest import control_entry
+from tests.harness.test_manifest import control_entry, manifest_of, method_entry
 
 METHODS = ["blur", control_entry("oracle")]
 
@@ -38,8 +40,48 @@ def test_a_gain_is_of_sums_over_all_outputs():
     ]
     found = board(rows)
     # Content 0.3 / 0.6, position 0.1 / 0.4.
-    assert near((0.5 + 0.25) / 2) == row_of(found, "blur")["deletion_gain"]
+    names = ("deletion_gain", "deletion_gain_content", "deletion_gain_position")
+    assert (near((0.5 + 0.25) / 2), near(0.5), near(0.25)) == tuple(row_of(found, "blur")[name] for name in names)
     assert near(1.0) == row_of(found, "oracle")["deletion_gain"]
+
+
+def test_a_gain_is_undefined_where_the_oracle_gains_nothing():
+    """In one regime: there the gain is undefined, and so is the mean; the other regime has its own."""
+    rows = [
+        scored("blur", "pong", "ram[1]", deletion_diff=0.1),
+        scored("blur", "pong", "sprite[3]", "position", deletion_diff=0.1),
+        scored("oracle", "pong", "ram[1]", deletion_diff=0.2),
+        scored("oracle", "pong", "sprite[3]", "position", deletion_diff=-0.1),
+    ]
+    names = ("deletion_gain", "deletion_gain_content", "deletion_gain_position")
+    assert (near(math.nan), near(0.5), near(math.nan)) == tuple(row_of(board(rows), "blur")[name] for name in names)
+
+
+def test_right_is_all_three_scores():
+    """The share of tasks in which F, S and M all reach one half, as a mean over games; undefined is not right."""
+    rows = [
+        scored("blur", "pong", "ram[1]", F=0.5, S=0.5, M=0.5),
+        scored("blur", "pong", "ram[2]", F=0.9, S=0.49, M=0.9),
+        scored("blur", "qbert", "ram[1]", F=0.9, S=math.nan, M=0.9),
+        *(
+            scored("oracle", game, output)
+            for game, output in (("pong", "ram[1]"), ("pong", "ram[2]"), ("qbert", "ram[1]"))
+        ),
+    ]
+    # Half of pong, nothing of qbert.
+    assert near(0.25) == row_of(board(rows), "blur")["right"]
+
+
+def test_what_a_network_says_is_no_byte_of_its_own():
+    """Its board does not split content by whether the own byte lasts."""
+    shown = {"subject": "network", "output": "readout[1]", "score_version": "v2", "self_alive": False}
+    rows = [record(name, "pong", **shown) for name in ("blur", "oracle")]
+    frame = pd.DataFrame(rows, columns=list(RECORD_TYPES)).astype(RECORD_TYPES)
+    methods = [method_entry("blur"), control_entry("oracle")]
+    manifest = manifest_of(methods=methods, score_version="v2", subjects=["network"])
+    leaderboard = build_boards(frame, manifest)["network"].leaderboard
+    assert leaderboard[["F_content_alive", "F_content_overwritten"]].isna().all(axis=None)
+    assert (leaderboard["F_content"] == 0.5).all()
 
 
 def test_seeds_count_once_in_a_gain():
@@ -109,7 +151,10 @@ def test_arrays_hold_every_record_once():
     assert np.isnan(position).all()
     for _, row in frame.iterrows():
         place = (["oracle", "blur"].index(row["method"]), ["qbert", "pong"].index(row["game"]), row["state"] // 2)
-        assert row["F"] in content[(*place, slice(None), row["seed"] - 7)]
+        # Outputs count from the state's first in the table, whatever they are called.
+        rows_of_state = frame[(frame["game"] == row["game"]) & (frame["state"] == row["state"])]
+        output = list(dict.fromkeys(rows_of_state["output"])).index(row["output"])
+        assert row["F"] == content[(*place, output, row["seed"] - 7)]
     assert len(frame) == (~np.isnan(content)).sum()
 
 
