@@ -492,7 +492,7 @@ def test_a_place_that_can_not_be_written_is_told(clean, tmp_path):
 def test_no_room_is_told_and_nothing_is_lost(clean, tmp_path, file_limit, what):
     """A file that can't be written to its end stops the run with one line and exit code 1; with room it goes on."""
     run = tmp_path / "run"
-    arguments = ("--games", "pong,breakout", "--workers", "2", "--store", clean.store)
+    arguments = ("--protocol", "ram-v1", "--games", "pong,breakout", "--workers", "2", "--store", clean.store)
     finished = veritari("run", *arguments, "--out", run, file_limit=file_limit)
     assert 1 == finished.code
     [line] = finished.complaints

@@ -118,7 +118,7 @@ def test_damaged_content(manifest, tmp_path, damage):
         read_manifest(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'{"format_version": 2}', b"\xff\xfe\x00"])
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'{"format_version": 3}', b"\xff\xfe\x00"])
 def test_damaged_text(tmp_path, content):
     """A torn, empty or binary file makes a manifest damaged."""
     path = tmp_path / "manifest.json"

@@ -37,6 +37,8 @@ FILES = {
     "leaderboard.csv",
     "leaderboard.json",
     "leaderboard.md",
+    "comparisons.csv",
+    "families.csv",
     *ARCHIVES,
     "per_game.csv",
     "records.parquet",
