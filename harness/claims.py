@@ -44,6 +44,16 @@ class CountedRead(torch.nn.Module):
             value.register_hook(self._count)
         return value
 
+    @property
+    def direct_jacobians(self) -> Callable[[torch.Tensor], torch.Tensor] | None:
+        """That of the read, if it has one; counted as a gradient per output and point."""
+        direct = getattr(self.read, "direct_jacobians", None)
+        return None if direct is None else lambda points: self._counted(direct(points))
+
+    def _counted(self, rows: Float[torch.Tensor, "output point byte"]) -> Float[torch.Tensor, "output point byte"]:
+        self.n_gradients += rows.shape[0] * rows.shape[1]
+        return rows
+
     def _count(self, gradient: torch.Tensor) -> None:
         self.n_gradients += gradient.numel() // gradient.shape[-1]
 

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 
 from methods.method import NotApplicable
+from methods.reads import LARGEST_BATCH
 
 # What Captum's DeepLift can hook; its GuidedBackprop hooks the first of them only.
 HOOKED = (
@@ -28,6 +29,20 @@ def captum_rows(
     batch = point.detach().unsqueeze(0)
     n_outputs = read(batch).shape[-1]
     return torch.cat([explain(batch.clone().requires_grad_(), output).detach() for output in range(n_outputs)])
+
+
+def captum_batches(
+    explain: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+    read: torch.nn.Module,
+    point: Float[torch.Tensor, "*input"],
+) -> Float[torch.Tensor, "output *input"]:
+    """As `captum_rows`, of what takes rows of a batch apart: it is given a row of its own for each of many outputs."""
+    outputs = torch.arange(read(point.detach().unsqueeze(0)).shape[-1])
+    rows = [
+        explain(point.detach().expand(len(batch), *point.shape).clone().requires_grad_(), batch).detach()
+        for batch in outputs.split(LARGEST_BATCH)
+    ]
+    return torch.cat(rows)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import torch
 from captum.attr import DeepLift
 from jaxtyping import Float
 
-from methods.captum_calls import captum_rows, hookable
+from methods.captum_calls import captum_batches, hookable
 from methods.method import NotApplicable, method
 from methods.reads import combined
 from methods.relu_read import rectified
@@ -42,8 +42,10 @@ def complete_multipliers(task: Task) -> Float[torch.Tensor, "output *input"]:
     """
     with rectified(task.read) as read, hookable(read, once=True):
         explainer = DeepLift(read, multiply_by_inputs=False)
-        multipliers = captum_rows(
-            lambda point, output: explainer.attribute(point, torch.zeros_like(point), target=output), read, task.point
+        multipliers = captum_batches(
+            lambda points, outputs: explainer.attribute(points, torch.zeros_like(points), target=outputs),
+            read,
+            task.point,
         )
     _require_complete(task, multipliers * task.point)
     return multipliers

@@ -5,7 +5,7 @@ from captum.attr import GuidedBackprop
 
 from methods.captum_calls import captum_rows, hookable, require_relu_modules
 from methods.method import method
-from methods.reads import combined
+from methods.reads import combined, jacobian
 from oracle.task import Task
 
 
@@ -26,8 +26,9 @@ def guided_backprop(task: Task, *, generator: torch.Generator) -> torch.Tensor:
     A network needs a `torch.nn.ReLU` module for each of its ReLUs; one without any is declined. The machine's reads
     have none at all, so there it is `vanilla_gradient`.
     """
-    if task.subject == "network":
-        require_relu_modules(task.read, task.point)
+    if task.subject == "machine":
+        return combined(jacobian(task.read, task.point), task.subject)
+    require_relu_modules(task.read, task.point)
     explainer = GuidedBackprop(task.read)
     with hookable(task.read):
         rows = captum_rows(lambda point, output: explainer.attribute(point, target=output), task.read, task.point)

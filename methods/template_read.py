@@ -46,21 +46,37 @@ class TemplateRead(torch.nn.Module):
         self.register_buffer("places", places)
 
     def forward(self, ram: Float[torch.Tensor, "*batch byte"]) -> Float[torch.Tensor, "*batch pixel"]:
-        shift = self.shift(ram)
-        # The same for all pixels, since they stand on whole numbers.
+        return self._covered(self.shift(ram).unsqueeze(-2))
+
+    def direct_jacobians(self, points: Float[torch.Tensor, "point byte"]) -> Float[torch.Tensor, "pixel point byte"]:
+        """The Jacobian at many points, in one backward pass instead of one for each pixel.
+
+        All that a pixel depends on is the shift. Each is given a copy of its own, so that the gradient of the sum over
+        pixels holds that of each; by the chain rule it is multiplied with the slopes of the bytes.
+        """
+        n_pixels = len(self.get_buffer("places"))
+        shift = self.shift(points.detach()).unsqueeze(-2).expand(-1, n_pixels, -1)
+        copies = shift.clone().requires_grad_()
+        [by_shift] = torch.autograd.grad(self._covered(copies).sum(), copies)
+        rows = torch.zeros(n_pixels, *points.shape, dtype=torch.float64)
+        rows[..., self.shift.addresses] = (by_shift @ self.shift.get_buffer("slopes").T).transpose(0, 1)
+        return rows
+
+    def _covered(self, shift: Float[torch.Tensor, "*batch _ 2"]) -> Float[torch.Tensor, "*batch pixel"]:
+        """Occupancy under one shift for all pixels, or under a shift for each."""
         nearest = torch.round(shift.detach())
         steps = torch.tensor(NEIGHBOURS, dtype=torch.float64)
         # The pixel `step` beside p - nearest is p - q - shift = nearest - shift - step away from p.
         weights = _tent((nearest - shift).unsqueeze(-1) - steps)
-        by_row = (self._neighbourhoods(nearest) * weights[..., None, None, 1, :]).sum(-1)
-        return torch.clamp((by_row * weights[..., None, 0, :]).sum(-1), 0.0, 1.0)
+        by_row = (self._neighbourhoods(nearest) * weights[..., 1, :].unsqueeze(-2)).sum(-1)
+        return torch.clamp((by_row * weights[..., 0, :]).sum(-1), 0.0, 1.0)
 
-    def _neighbourhoods(self, nearest: Float[torch.Tensor, "*batch 2"]) -> Float[torch.Tensor, "*batch pixel 3 3"]:
+    def _neighbourhoods(self, nearest: Float[torch.Tensor, "*batch _ 2"]) -> Float[torch.Tensor, "*batch pixel 3 3"]:
         """The mask around p - nearest, for every template pixel p."""
         mask = self.get_buffer("mask")
         steps = torch.tensor(NEIGHBOURS)
         # (..., pixel, axis, step), counted in the padded mask.
-        wanted = (self.get_buffer("places") + 1 - nearest.long().unsqueeze(-2)).unsqueeze(-1) + steps
+        wanted = (self.get_buffer("places") + 1 - nearest.long()).unsqueeze(-1) + steps
         rows = wanted[..., 0, :].clamp(0, mask.shape[0] - 1).unsqueeze(-1)
         columns = wanted[..., 1, :].clamp(0, mask.shape[1] - 1).unsqueeze(-2)
         return mask[rows, columns]

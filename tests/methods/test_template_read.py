@@ -248,3 +248,15 @@ def test_the_twin_is_only_lent():
     with rectified(nested) as twin:
         assert (nested, ReluTemplateRead) == (twin, type(nested[0][0]))
     assert read is nested[0][0]
+
+
+@many_examples
+@given(templates())
+def test_the_jacobian_at_once_is_that_of_each_pixel(fields):
+    """One backward pass for all pixels gives every row that a pass of its own gives, at whole numbers and between."""
+    read, ram = TemplateRead(built(fields)), tensor(fields[2])
+    points = torch.stack([ram, ram + 0.25, ram.round()])
+    leaves = points.clone().requires_grad_()
+    rows = [torch.autograd.grad(pixel.sum(), leaves, retain_graph=True)[0] for pixel in read(leaves).unbind(-1)]
+    torch.testing.assert_close(torch.stack(rows), read.direct_jacobians(points), rtol=0, atol=1e-12)
+    assert torch.equal(jacobians(read, points), read.direct_jacobians(points))
