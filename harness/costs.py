@@ -36,6 +36,13 @@ def cost_table(run: Run, board: Board) -> pd.DataFrame:
 
 def cost_picture(tables: list[pd.DataFrame]) -> bytes:
     """F against rollouts per task as PNG, one panel per subject; methods that need none stand at 0."""
+    buffer = io.BytesIO()
+    FigureCanvasAgg(cost_figure(tables)).print_png(buffer)  # type: ignore[no-untyped-call]  # a decorator hides its types
+    return buffer.getvalue()
+
+
+def cost_figure(tables: list[pd.DataFrame]) -> Figure:
+    """The figure behind `cost_picture`."""
     figure = Figure(figsize=(8 * len(tables), 6), dpi=100, layout="constrained")
     for index, table in enumerate(tables):
         axes = figure.add_subplot(1, len(tables), index + 1)
@@ -49,6 +56,4 @@ def cost_picture(tables: list[pd.DataFrame]) -> bytes:
         axes.set_xscale("symlog", linthresh=1)
         axes.set(xlabel="rollouts per task", ylabel="F")
         axes.margins(x=0.25, y=0.1)
-    buffer = io.BytesIO()
-    FigureCanvasAgg(figure).print_png(buffer)  # type: ignore[no-untyped-call]  # a decorator hides its types
-    return buffer.getvalue()
+    return figure
