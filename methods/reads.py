@@ -67,6 +67,15 @@ class HardRead(torch.nn.Module):
         read: torch.Tensor = self.smooth(torch.round(ram))
         return read
 
+    @property
+    def direct_jacobians(self) -> Callable[[torch.Tensor], torch.Tensor] | None:
+        """Zeros, without a backward pass for each output; only where the smooth read has a way of its own, too."""
+        return self._zeros if _direct(self.smooth) else None
+
+    def _zeros(self, points: Float[torch.Tensor, "point byte"]) -> Float[torch.Tensor, "output point byte"]:
+        n_outputs = self(points[:1]).shape[-1]
+        return torch.zeros(n_outputs, *points.shape, dtype=torch.float64)
+
 
 class EmptyRead(torch.nn.Module):
     """Where no sprite was found there is nothing to render: 0, with a gradient of 0."""

@@ -260,3 +260,6 @@ def test_the_jacobian_at_once_is_that_of_each_pixel(fields):
     rows = [torch.autograd.grad(pixel.sum(), leaves, retain_graph=True)[0] for pixel in read(leaves).unbind(-1)]
     torch.testing.assert_close(torch.stack(rows), read.direct_jacobians(points), rtol=0, atol=1e-12)
     assert torch.equal(jacobians(read, points), read.direct_jacobians(points))
+    hard = HardRead(read)(leaves)
+    rows = [torch.autograd.grad(pixel.sum(), leaves, retain_graph=True)[0] for pixel in hard.unbind(-1)]
+    assert torch.equal(torch.stack(rows), jacobians(HardRead(read), points))
