@@ -11,6 +11,8 @@ from methods.method import Declaration, Method
 from methods.reads import LARGEST_BATCH, combined, jacobian, jacobians
 from oracle.task import Task
 
+POINTS_AT_ONCE = 8
+
 
 @dataclass(frozen=True)
 class IntegratedGradients(Method):
@@ -47,7 +49,10 @@ class IntegratedGradients(Method):
     def _averaged_jacobian(self, task: Task) -> Float[torch.Tensor, "output *input"]:
         if task.subject == "machine":
             shares = (torch.arange(self.n_steps, dtype=torch.float64) + 0.5) / self.n_steps
-            return jacobians(task.read, shares.unsqueeze(-1) * task.point).mean(1)
+            midpoints = shares.unsqueeze(-1) * task.point
+            # A few at a time: a sprite can have thousands of pixels, each with 128 numbers per point.
+            parts = [jacobians(task.read, few).sum(1) for few in midpoints.split(POINTS_AT_ONCE)]
+            return torch.stack(parts).sum(0) / self.n_steps
         if self.n_steps == 1:
             # Captum's rules start at two steps; one midpoint is the gradient half-way.
             return jacobian(task.read, task.point / 2)
