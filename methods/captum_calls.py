@@ -16,6 +16,8 @@ HOOKED = (
     *(torch.nn.ELU, torch.nn.LeakyReLU, torch.nn.Sigmoid, torch.nn.Tanh, torch.nn.Softplus, torch.nn.Softmax),
     *(torch.nn.MaxPool1d, torch.nn.MaxPool2d, torch.nn.MaxPool3d),
 )
+# Outputs of all rows of a batch.
+LARGEST_TABLE = 2**15
 # DeepLift keeps what an activation was given and gave in attributes of the module; an error leaves them there.
 KEPT = ("input", "output")
 
@@ -38,9 +40,11 @@ def captum_batches(
 ) -> Float[torch.Tensor, "output *input"]:
     """As `captum_rows`, of what takes rows of a batch apart: it is given a row of its own for each of many outputs."""
     outputs = torch.arange(read(point.detach().unsqueeze(0)).shape[-1])
+    # Every row computes all outputs: of a sprite with thousands of pixels few rows fit into memory.
+    n_rows = max(1, min(LARGEST_BATCH, LARGEST_TABLE // len(outputs)))
     rows = [
         explain(point.detach().expand(len(batch), *point.shape).clone().requires_grad_(), batch).detach()
-        for batch in outputs.split(LARGEST_BATCH)
+        for batch in outputs.split(n_rows)
     ]
     return torch.cat(rows)
 
