@@ -1,5 +1,6 @@
 """The command `veritari compare`: which methods of a run can be told apart, and does their family matter."""
 
+import math
 from typing import Annotated
 
 import typer
@@ -25,7 +26,7 @@ def compare(
     from harness import api, views
     from harness.as_json import to_json
     from harness.leaderboard import joined
-    from harness.terminal import print_table, print_text
+    from harness.terminal import cell, print_table, print_text
 
     shown = api.load_run(run_path)
     boards = views.boards_of(shown, subject)
@@ -39,8 +40,11 @@ def compare(
     if json:
         print_text(to_json({"pairs": pairs, "families": families}))
         return
+    # Three decimals would make every small p a 0.
+    texts = {name: [cell(p) if math.isnan(p) else f"{p:.2g}" for p in pairs[name]] for name in ("p", "p_holm")}
     print_table(
-        pairs, title=f"F ({regime}): method minus other, over the games of both; p by sign flips, Holm's correction"
+        pairs.assign(**texts),
+        title=f"F ({regime}): method minus other, over the games of both; p by sign flips, Holm's correction",
     )
     if len(families):
         print_table(families, title=f"F ({regime}): family minus other, the mean of their methods in each game")

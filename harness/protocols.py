@@ -47,7 +47,8 @@ def _of_file(path: Path) -> dict[str, Any]:
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise WrongUsage(f"--protocol {path}: expected a TOML file, got {error}; correct it") from error
+        reason = getattr(error, "strerror", None) or error
+        raise WrongUsage(f"--protocol {path}: expected a TOML file, got {reason}; correct it") from error
     if not isinstance(values.get(BASE), str):
         raise WrongUsage(f'--protocol {path}: expected a key base, such as base = "ram-v2", got none; add it')
     return values

@@ -85,9 +85,13 @@ class RamV2:
         """
         changed = RamV2(**{**asdict(self), **values, "name": name})
         if changed.n_donors > changed.n_values:
-            raise BadProtocol(f"{name}: expected at most n_values={changed.n_values} donors, got {changed.n_donors}")
+            raise BadProtocol(
+                f"{name}: expected at most n_values={changed.n_values} donors, got {changed.n_donors}; lower n_donors"
+            )
         if changed.n_values > MOST_VALUES:
-            raise BadProtocol(f"{name}: expected at most {MOST_VALUES} values per byte, got {changed.n_values}")
+            raise BadProtocol(
+                f"{name}: expected at most {MOST_VALUES} values per byte, got {changed.n_values}; lower it"
+            )
         if changed.prefix < WARM_UP_FRAMES or changed.horizon < FRAMES_TO_SHOW:
             raise BadProtocol(
                 f"{name}: expected a prefix of {WARM_UP_FRAMES} frames and a horizon of {FRAMES_TO_SHOW} at least"
